@@ -1,13 +1,14 @@
 /*
  * Principals of gateways' clients, and a gateway's set-up.
  *
- * The local listener trusts everyone who can reach 127.0.0.1 unless a token is
- * configured; the tunnel lets no one in without an API token that is valid
- * there. A gateway only forwards the credential: it can claim no principal.
+ * The local listener trusts every process that can reach 127.0.0.1, unless a
+ * token is configured. The tunnel's listener admits only clients with an API
+ * token that is valid there. A gateway only forwards the credential, so it
+ * can't claim a principal.
  *
  * A client with an API token is that token's principal, on the local listener
- * too. A token that was revoked or is for another listener is refused there; it
- * does not become `local`, which may do everything.
+ * too. A token that was revoked or is for another listener is refused there.
+ * Its client does not become `local`, which may do everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@
 #include "tokens.h"
 
 enum {
-	TOKEN_LEN_MIN = 16, /* shorter ones can be guessed */
+	TOKEN_LEN_MIN = 16, /* shorter tokens can be guessed */
 	TOKEN_LEN_MAX = 1024,
 	IDENTITY_CACHE_MS = 30 * 1000, /* INTERFACES: at most 30 s */
 };
@@ -60,7 +61,7 @@ auth_load_token(struct admind *a, struct err *err)
 		return err_set(err, FAILURE_INTERNAL,
 		    "%s: a token has %d to %d characters", path, TOKEN_LEN_MIN,
 		    TOKEN_LEN_MAX);
-	/* Only its digest stays in memory. */
+	/* Only the token's digest stays in memory. */
 	sha256(token, (size_t)n, &a->local_token);
 	explicit_bzero(token, sizeof(token));
 	a->have_local_token = true;
@@ -68,8 +69,8 @@ auth_load_token(struct admind *a, struct err *err)
 }
 
 /*
- * Compares digests, not tokens: their length is always equal, and the time of a
- * wrong guess says nothing about the right one.
+ * Compares digests, not tokens. Digests have the same length, and the time that
+ * a wrong guess takes tells nothing about the right token.
  */
 int
 auth_principal(struct admind *a, enum listener listener,
@@ -99,7 +100,8 @@ auth_principal(struct admind *a, enum listener listener,
 	return 0;
 }
 
-/* No longer than the token itself is valid. */
+/* Returns how long a gateway may cache an identity: no longer than its token is
+ * valid. */
 static uint64_t
 cache_ms(const struct token *t)
 {
@@ -155,7 +157,7 @@ authenticate(struct link *l, struct ipc_frame *f)
 }
 
 /* Sends a gateway's set-up, then every ended session whose token has not
- * expired: the gateway refuses those from memory. */
+ * expired. The gateway refuses these sessions from memory. */
 static void
 attached(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -215,7 +217,7 @@ end_session(struct link *l, struct ipc_frame *f)
 		return 0;
 	db_params_init(&p);
 	db_p_id(&p, &m.session);
-	/* 0 would be null; such a token is over anyway */
+	/* 0 would be stored as null; that session is over anyway */
 	db_p_time_us(&p,
 	    m.expires_ms == 0
 		? now_us()
@@ -263,8 +265,8 @@ session_key(void *arg, struct ipc_frame *f, enum failure gone)
 	a->have_session_key = true;
 }
 
-/* The key is derived from the master key, so it is the same after the vault's
- * restart. */
+/* Asks the vault for the session key. The key is derived from the master key,
+ * so it is the same after a restart of the vault. */
 void
 auth_vault_up(struct admind *a)
 {

@@ -4,8 +4,8 @@
  * The order is the same on every node and at every time: tools of users by
  * exposed name (bytewise), then the management tools in their table's order;
  * then prompts, resources and templates by exposed name. Last come the
- * resources that somebody stopped, which no client is shown: gateways let no
- * template answer for their URIs (docs/decisions/0092).
+ * resources that were stopped. No client is shown these. Gateways need them so
+ * that no template answers for their URIs (docs/decisions/0092).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@
 
 enum {
 	PAGE_ROWS = 64, /* at most 64 x 3 x 64 KiB = 12 MiB of schemas */
-	QUEUED_MAX = 2 * 1024 * 1024, /* a page goes out only below this */
+	QUEUED_MAX = 2 * 1024 * 1024, /* a page waits until less is queued */
 	WAIT_MS = 5,
-	CATALOGUE_ACK_MS = 200, /* longest wait of an answer for gateways */
+	CATALOGUE_ACK_MS = 200, /* longest delay of an answer by gateways */
 };
 
 /* Columns of a page, after the revision. Null values are left out. */
@@ -55,9 +55,9 @@ enum {
 	" JOIN mcpbox.servers s ON s.id = t.server_id" SERVERS            \
 	" JOIN mcpbox.tool_versions v ON v.id = t.serving_version"
 #define RUNNING " AND s.status = 'running'"
-/* A page of tools, in the order of the index of names: every page costs the
- * same, even the last of ten thousand. The limit keeps PostgreSQL to that
- * order. */
+/* A page of tools, in the order of the index of names. So every page costs the
+ * same, even the last page of ten thousand tools. The LIMIT clauses make
+ * PostgreSQL use that order. */
 static const struct db_stmt tools_page = {"catalogue_tools",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
     " (SELECT i.* FROM mcpbox.tool_names n CROSS JOIN LATERAL (SELECT" ITEM(
@@ -66,7 +66,7 @@ static const struct db_stmt tools_page = {"catalogue_tools",
 		 " WHERE n.exposed_name > $1::text ORDER BY n.exposed_name"
 		 " LIMIT $2::int8) x ON true ORDER BY x.exposed_name",
     DB_FAST};
-/* Other objects are rarer, and found by their kind. */
+/* A page of other objects. They are rarer, and are found by their kind. */
 static const struct db_stmt page = {"catalogue_page",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
     " (SELECT" ITEM(
@@ -76,7 +76,8 @@ static const struct db_stmt page = {"catalogue_page",
 		 " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
 		 " ORDER BY x.exposed_name",
     DB_FAST};
-/* Disabled, or of a stopped server: call_stopped() tells of both. */
+/* A page of objects that are disabled, or of a stopped server. call_stopped()
+ * makes the sentence for a client in both cases. */
 static const struct db_stmt stopped_page = {"catalogue_stopped",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
     " (SELECT" ITEM("") " WHERE (NOT t.enabled OR s.status <> 'running')"
@@ -109,8 +110,8 @@ static const char *const objects[LISTS] = {[MCP_LIST_TOOLS] = "tool",
 struct stream {
 	struct op *op;
 	struct event *wait;
-	struct token *token; /* its lists; NULL: a local client's */
-	enum mcp_list list;  /* being sent */
+	struct token *token; /* shown what it permits; NULL: a local client */
+	enum mcp_list list;  /* the list being sent */
 	uint64_t revision;   /* of the first page */
 	uint32_t count;
 	char last[EXPOSED_NAME_MAX + 1];
@@ -138,7 +139,8 @@ next_page(struct stream *s)
 		stream_free(s);
 		return;
 	}
-	/* A slow gateway slows its own list and does not fill our memory. */
+	/* A slow gateway delays only its own list, and can't fill our
+	 * memory. */
 	if (ipc_peer_queued(s->op->link->peer) > QUEUED_MAX) {
 		evtimer_add(s->wait, &tv);
 		return;
@@ -160,9 +162,9 @@ on_wait(evutil_socket_t fd, short what, void *arg)
 	next_page(arg);
 }
 
-/* Writes _meta. A resource's caching hint is a member of ours in there.
- * admind-check made sure that the author's object, whose text is raw, has no
- * member of that name. */
+/* Writes _meta: the members of the author's object, whose text is raw, and
+ * before them a resource's caching hint. admind-check made sure that the
+ * author's object has no member of the hint's name. */
 static void
 put_meta(struct jsonw *w, struct ipc_bytes raw, bool hint, int64_t ttl_ms)
 {
@@ -215,7 +217,8 @@ put_object(
 	for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
 		struct ipc_bytes v = db_bytes(rows, i, members[k].column);
 
-		/* A tool always has a description: models choose by it. */
+		/* A tool's description is never left out, because models choose
+		 * by it. */
 		if (db_null(rows, i, members[k].column) ||
 		    (v.n == 0 && list != MCP_LIST_TOOLS))
 			continue;
@@ -231,7 +234,8 @@ put_object(
 	jsonw_obj_end(w);
 }
 
-/* The schemas are the stored bytes: clients see the bytes that were hashed. */
+/* Sends one item. Its schemas are the stored bytes, so clients see the bytes
+ * that were hashed. 0, or -1 without memory. */
 static int
 send_item(struct stream *s, const struct pg_result *rows, int i)
 {
@@ -262,7 +266,7 @@ send_item(struct stream *s, const struct pg_result *rows, int i)
 	return rv;
 }
 
-/* Does the list show this management tool? */
+/* Returns whether the list shows this management tool. */
 static bool
 manages(const struct stream *s, const char *name)
 {
@@ -274,8 +278,8 @@ manages(const struct stream *s, const char *name)
 		&sentence) == FAILURE_NONE;
 }
 
-/* Returns whether the list shows this object: only if its token could use it
- * (given that it may call). */
+/* Returns whether the list shows this object. It shows only objects that the
+ * client's token permits, whether or not the token may call at all. */
 static bool
 shows(const struct stream *s, const struct pg_result *rows, int i)
 {
@@ -327,8 +331,8 @@ got_page(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	n = db_nrows(rows);
-	/* The first page's revision counts: a later change is announced
-	 * anyway. */
+	/* The revision of the first page counts, because a later change is
+	 * announced anyway. */
 	if (s->last[0] == '\0' && s->list == MCP_LIST_TOOLS)
 		s->revision = (uint64_t)db_int(rows, 0, 0);
 	if (n == 1 && db_null(rows, 0, 1))
@@ -435,8 +439,9 @@ settle(struct announce *an)
 static void
 acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
 {
-	/* Any end counts (OK, gone, late): a gateway that is gone has no cache
-	 * any more, and a late one must not hold up the administrator. */
+	/* Any outcome counts (OK, gone, late). A gateway that is gone has no
+	 * cache any more, and a late gateway must not delay the
+	 * administrator. */
 	settle(arg);
 }
 
@@ -503,8 +508,9 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 	struct admind *a = w->a;
 	unsigned lists;
 
-	/* The change is committed in any case: without the database the NOTIFY
-	 * is lost too, and the next connection announces. */
+	/* The change is committed in any case. If the database is gone, the
+	 * NOTIFY is lost, too, and the change is announced after the next
+	 * connection. */
 	if (err != NULL) {
 		if (w->cb != NULL)
 			w->cb(w->arg);
@@ -515,15 +521,17 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 		free(w);
 		w = NULL;
 	}
-	/* The database was restored to an earlier state: gateways hold lists of
-	 * a future that did not happen. */
+	/* A lower revision means that the database was restored to an earlier
+	 * state. The gateways' lists are newer than that state, so all lists
+	 * count as changed. */
 	lists = (unsigned)db_int(rows, 0, 1);
 	if ((uint64_t)db_int(rows, 0, 0) < a->revision) {
 		a->revision = 0;
 		lists = ALL_LISTS;
 	}
-	/* If another change was announced in between, the rest of the mask is
-	 * unknown. To name a list too many costs a client one list. */
+	/* If another change was announced in between, the mask may name lists
+	 * that were announced already. That costs a client only one needless
+	 * reading of a list. */
 	announce(a, (uint64_t)db_int(rows, 0, 0), lists, w);
 }
 
@@ -552,15 +560,16 @@ catalogue_notified(struct admind *a, const char *payload)
 	unsigned long long r, lists;
 	char *end;
 
-	/* "revision mask"; mask 0: no list changed (but the set of callable
-	 * versions did). */
+	/* The payload is "revision mask". Mask 0: no list changed, but the set
+	 * of callable versions did. */
 	r = strtoull(payload, &end, 10);
 	if (end == payload || *end != ' ' || r > INT64_MAX)
 		return;
 	lists = strtoull(end + 1, &end, 10);
 	if (*end != '\0' || lists == 0)
 		return;
-	/* Notifications come in order; after a gap the mask is incomplete. */
+	/* Notifications come in order. After a gap the mask is incomplete, so
+	 * all lists are announced. */
 	announce(
 	    a, r, r == a->revision + 1 ? (unsigned)lists : ALL_LISTS, NULL);
 }

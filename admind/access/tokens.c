@@ -1,14 +1,15 @@
 /*
  * The live tokens.
  *
- * A credential is looked up by its SHA-256: 256 random bits that nobody can
- * guess, so neither the time of a wrong guess nor a dump of the table helps an
- * attacker. Every failure (unknown, revoked, expired, not for this listener)
- * has the same answer.
+ * A credential is looked up by its SHA-256. It has 256 random bits, which
+ * nobody can guess, so neither the time of a wrong guess nor a dump of the
+ * table helps an attacker. Every failure (unknown, revoked, expired, not for
+ * this listener) has the same answer.
  *
  * Memory holds the database's state and the notified changes since. While the
- * database is not reachable, a revocation elsewhere could not be heard. So no
- * token is valid then, and when it is back none is until all were read again.
+ * database is not reachable, this process does not hear of a revocation
+ * elsewhere. So no token is valid then. When the database is back, no token is
+ * valid until all were read again.
  *
  * The end of a token ends all its work: jobs under way are refused at their
  * next step, calls that the sandbox holds or runs are killed, tasks with them,
@@ -27,17 +28,17 @@
 
 enum {
 	CHAINS = 1024,
-	TELL_MS = 1000,     /* a gateway that does not answer by then hangs */
+	TELL_MS = 1000,     /* a gateway that takes longer hangs */
 	TELL_EARLY_MS = 20, /* libevent's clock is coarse */
 	USED_TICKS = 5
 };
 
 struct tokens {
 	LIST_HEAD(token_chain, token) chains[CHAINS];
-	bool ready;           /* read since the database came */
-	unsigned loads;       /* under way */
+	bool ready;           /* all were read since the database is up */
+	unsigned loads;       /* readings under way */
 	bool editing;         /* setting remote_tool_editing */
-	uint8_t key[KEY_LEN]; /* of the names of permission sets */
+	uint8_t key[KEY_LEN]; /* MACs the names of permission sets */
 };
 
 static const struct db_stmt read_all = {"tokens_read",
@@ -98,9 +99,10 @@ token_may_call(const struct admind *a, const struct token *t,
 }
 
 /*
- * Gateways cache catalogues under this name, so two tokens with the same rights
- * share one. The name is keyed: a gateway can ask for the sets of tokens that
- * it saw, and can't work out those of others.
+ * Names a token's permission set at each listener. Gateways cache catalogues
+ * under this name, so two tokens with the same rights share a catalogue. The
+ * name is a MAC. So a gateway can ask for the sets of tokens that it saw, but
+ * can't compute the names of other sets.
  */
 static void
 name_set(const struct admind *a, struct token *t)
@@ -202,7 +204,7 @@ tokens_by_id(struct admind *a, const struct ipc_id *id)
 
 struct telling {
 	struct token_told told;
-	unsigned waiting; /* gateways, plus one while asking them */
+	unsigned waiting; /* gateways to answer, plus one while asking them */
 	uint64_t since_ms;
 	struct ipc_credential_ended m;
 	token_told_cb *cb;
@@ -224,8 +226,9 @@ settle(struct telling *x)
 	free(x);
 }
 
-/* Counts only silence until the time is over. A link that ended before gives
- * the same failure but is different: its gateway forgets when the link ends. */
+/* Counts a gateway as late only if it was silent until the time was over. A
+ * link that ended earlier gives the same failure, but its gateway is not late:
+ * it forgets the credential when its link ends. */
 static void
 acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -246,7 +249,7 @@ tell_one(struct ipc_peer *peer, void *arg)
 	if (ipc_request(peer, IPC_CREDENTIAL_ENDED, &x->m, TELL_MS,
 		acknowledged, x, &id) == 0)
 		x->waiting++;
-	else /* gone, or it can't be told: it forgets when its link ends */
+	else /* can't be told: the gateway forgets when its link ends */
 		ipc_peer_close(peer);
 }
 
@@ -259,7 +262,7 @@ tokens_tell_ended(struct admind *a, const struct ipc_hash *credential,
 	struct token_told none = {0, 1};
 
 	if (x == NULL) {
-		/* They forget within IDENTITY_CACHE_MS by themselves. */
+		/* The gateways forget within IDENTITY_CACHE_MS anyway. */
 		log_event(LOG_LV_ERR, "memory", "the end of %s", principal);
 		if (cb != NULL)
 			cb(arg, &none);
@@ -283,8 +286,8 @@ got_running(void *arg, const struct pg_result *rows, const struct err *err)
 	struct admind *a = arg;
 	struct ipc_id id;
 
-	/* Without the database its sessions end, and each admind drops the
-	 * tokens that it can't read; runs end by their own limit. */
+	/* Without the database no run is found here. Then no admind accepts a
+	 * token that it can't read, and runs end by their own time limit. */
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		hold_cancel(a, &id, FAILURE_KILLED);
@@ -294,7 +297,7 @@ got_running(void *arg, const struct pg_result *rows, const struct err *err)
 static void
 used_stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
-	/* Lost with the database: the next use says it again. */
+	/* If the time of use was not stored, the next use is. */
 }
 
 static void
@@ -348,8 +351,9 @@ tokens_end(struct admind *a, struct token *t, const char *why)
 			j->revoked = true;
 			j->revoked_why = FAILURE_KILLED;
 		}
-	/* On the lane of intents: a run that this does not see comes after it,
-	 * and belongs to a job that was marked. */
+	/* This query uses the connection on which intents are written. So a run
+	 * that the query does not see is written after the query, and belongs
+	 * to a job that was marked above. */
 	db_params_init(&p);
 	db_p_str(&p, t->principal);
 	db_query(a->db, &running, &p, got_running, a);
@@ -455,7 +459,7 @@ got_all(void *arg, const struct pg_result *rows, const struct err *err)
 		for (int i = 0; i < db_nrows(rows); i++) {
 			b = db_bytes(rows, i, 1);
 			if (b.n != sizeof(digest))
-				continue; /* no tokens at all: one empty row */
+				continue; /* no token exists: one empty row */
 			memcpy(&digest, b.p, sizeof(digest));
 			t = by_digest(ts, &digest);
 			if (t != NULL)
@@ -465,7 +469,7 @@ got_all(void *arg, const struct pg_result *rows, const struct err *err)
 		}
 		end_unseen(a);
 	}
-	/* A token that found no memory is refused until a later reading. */
+	/* A token for which memory was out is refused until a later reading. */
 	if (!whole)
 		log_event(LOG_LV_ERR, "tokens", "not all were read: %s",
 		    err != NULL ? err->text : "out of memory");
@@ -502,7 +506,7 @@ tokens_db_up(struct admind *a)
 	tokens_load(a, NULL, NULL);
 }
 
-/* Handles "created"; "revoked UUID"; "editing WORD". */
+/* Handles the payloads "created", "revoked UUID" and "editing WORD". */
 void
 tokens_notified(struct admind *a, const char *payload)
 {

@@ -1,6 +1,6 @@
 /*
- * API tokens: all live ones are in memory, so that finding a credential's owner
- * needs no question.
+ * API tokens. All live tokens are in memory, so that the owner of a credential
+ * is found without a query.
  *
  *  tokens.c     the tokens, their ends, what counts against each
  *  token_set.c  an administrator makes and revokes them
@@ -12,22 +12,24 @@
 #include "op.h"
 #include "token.h"
 
-/* Reads all live tokens: at start, when the database is back, when a token was
- * made. then may be NULL. */
+/* Reads all live tokens: at start, when the database is back, and when a token
+ * was made. Then calls then(arg); then may be NULL. */
 void tokens_load(struct admind *, void (*then)(void *), void *arg);
-/* The database is back: no known token is believed until it was read again. */
+/* Called when the database is back. No token is accepted until all were read
+ * again. */
 void tokens_db_up(struct admind *);
-/* NOTIFY mcpbox_token. */
+/* Handles NOTIFY mcpbox_token. */
 void tokens_notified(struct admind *, const char *payload);
-/* Once a second: ends tokens whose time is over; stores when they were used. */
+/* Called once a second. Ends tokens that expired, and stores when tokens were
+ * used. */
 void tokens_tick(struct admind *);
 
 /* Returns whether this credential claims to be a token. */
 bool tokens_like(struct ipc_bytes credential);
 /*
- * Finds the live token of this credential that is valid at this listener. NULL
- * with err: UNAUTHENTICATED, the same for each reason; STORAGE_UNAVAILABLE: it
- * is unknown. Not referenced.
+ * Finds the live token of this credential, if it is valid at this listener.
+ * Adds no reference. NULL with err: UNAUTHENTICATED, with the same text for
+ * each reason; STORAGE_UNAVAILABLE if the live tokens are not known now.
  */
 struct token *tokens_find(
     struct admind *, enum listener, struct ipc_bytes credential, struct err *);
@@ -39,15 +41,17 @@ struct token *tokens_of_set(
 /* Returns the scopes that count at this listener now. */
 unsigned token_scopes(
     const struct admind *, const struct token *, enum listener);
-/* Returns whether it may call, get or read: 0, or -1 with the refusal. */
+/* Checks that the token may call tools, get prompts and read resources. A
+ * client without a token (NULL) may. 0, or -1 with the refusal. */
 int token_may_call(
     const struct admind *, const struct token *, enum listener, struct err *);
 
-/* Forgets a token whose end is known here, and cancels its calls. */
+/* Ends a token: forgets it, cancels its calls and tells the gateways. why goes
+ * to the log. */
 void tokens_end(struct admind *, struct token *, const char *why);
 struct token *tokens_by_id(struct admind *, const struct ipc_id *);
-/* Asks every connected gateway to drop its cache of a credential. cb runs once
- * all have, or are late. */
+/* Asks every connected gateway to drop its cache of a credential. cb runs when
+ * each gateway has answered or is late. */
 struct token_told {
 	unsigned gateways, late;
 };

@@ -1,17 +1,18 @@
 /*
- * ADMIN_ACTION: every change an administrator makes without the vault, by one
- * statement (common/admin/admin_action.h).
+ * ADMIN_ACTION: all changes that an administrator makes without the vault, by
+ * one SQL statement (common/admin/admin_action.h).
  *
- * Allowed for admind-http with a login's token, which the vault must know, and
- * for the socket that admits uid 0. The role is compared here, with the table's
- * row, before PostgreSQL hears of it; the vault has judged both halves of the
- * login. A taken-over admind-http gains the rights of the logins that pass
- * through it, for as long as they live, and nothing without a login. What is
- * uid 0's alone has the role ADMIN_ROOT, which no login has. No language
- * model's request leads here: no management tool does, and a gateway may not
+ * Actions are allowed for admind-http with the token of a login that the vault
+ * knows, and for the socket that admits uid 0. The login's role is compared
+ * here with the role in the table of actions, before PostgreSQL gets the
+ * action. The vault has checked the whole token, both its halves. A taken-over
+ * admind-http gains the rights of the logins that pass through it, for as long
+ * as these logins live. Without a login it gains nothing. Actions of uid 0
+ * alone need the role ADMIN_ROOT, which no login has. No request of a language
+ * model leads here: no management tool makes an action, and a gateway may not
  * send this message.
  *
- * The body is JSON that this process does not read: PostgreSQL does, as a
+ * This process does not read the body, which is JSON. PostgreSQL reads it, as a
  * parameter. Names of actions come from the table, so no part of a message
  * becomes part of a statement.
  */
@@ -29,7 +30,8 @@ static const struct db_stmt act = {"adminact",
     " $5::bytea, $6::text, $7::text)",
     DB_SURE};
 
-/* Begins op->buf; then follow id, key and body, in this order. */
+/* The beginning of op->buf. The id, the key and the body follow, in this
+ * order. */
 struct head {
 	const struct admin_action *action;
 	size_t id, key, body;
@@ -45,7 +47,7 @@ head_of(const struct op *op)
 	return h;
 }
 
-/* op->buf holds the answer now, instead of the message's parts. */
+/* Sends the answer. op->buf has the answer now, not the message's parts. */
 static void
 told(void *arg)
 {
@@ -64,11 +66,11 @@ regranted(void *arg)
 }
 
 /*
- * The change may concern a setting, a limit or the set of callable tools.
- * Nothing remembered may outlive it, so that the one who is told "done" can
- * rely on it. Before the answer: this process forgets (other nodes by their
- * NOTIFY), the sandbox hears what its calls may connect to, and gateways drop
- * their lists, if lists changed.
+ * Takes the database's answer. The change may concern a setting, a limit or the
+ * set of callable tools. No remembered state may outlive the change, so that
+ * the person who gets the answer can rely on it. So before the answer this
+ * process forgets such state (other nodes do on NOTIFY), the sandbox learns
+ * what its calls may connect to, and gateways drop lists that changed.
  */
 static void
 done(void *arg, const struct pg_result *rows, const struct err *err)

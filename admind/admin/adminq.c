@@ -1,6 +1,7 @@
 /*
- * Reading for administrators: a table row a question (adminq.h), JSON made by
- * PostgreSQL, pages by cursor. Nothing here changes anything.
+ * Answers questions of administrators. Each question is a row of a table
+ * (adminq.h). PostgreSQL makes the JSON, and lists are read in pages, by a
+ * cursor. No question changes anything.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,7 @@ got_object(void *arg, const struct pg_result *rows, const struct err *err)
 
 	buf_init(&b, IPC_BLOB_MAX);
 	if (q.q->around != NULL) {
-		/* answers without a database too: that is when it is asked */
+		/* answered without a database, too: then it is needed most */
 		jsonw_open(&w, &b);
 		jsonw_obj(&w);
 		q.q->around(op->a, &w);
@@ -121,8 +122,8 @@ got_object(void *arg, const struct pg_result *rows, const struct err *err)
 	buf_free(&b);
 }
 
-/* There is one row more than the page asked for: it says whether a page
- * follows. */
+/* Answers with a page. The query asked for one row more than the page has; that
+ * row tells whether another page follows. */
 static void
 got_list(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -133,7 +134,7 @@ got_list(void *arg, const struct pg_result *rows, const struct err *err)
 	int n, limit = (int)op->number;
 
 	if (err != NULL) {
-		/* a cursor of another list, or made up */
+		/* the cursor is of another list, or was made up */
 		if (err->failure == FAILURE_INVALID_PARAMS)
 			op_refuse(op, FAILURE_INVALID_PARAMS,
 			    "unknown cursor, or a filter without meaning here");
@@ -229,7 +230,7 @@ read_filters(const struct ipc_admin_query *m,
 }
 
 /* Returns the first form whose required filters are given and that takes all
- * given ones, or NULL. */
+ * given filters, or NULL. */
 static const struct question_form *
 choose(
     const struct question *q, const struct ipc_bytes filter[ADMIN_FILTER_COUNT])

@@ -12,9 +12,10 @@
  *    NAMED   its id as text (two path parts have / between), then the filters.
  *    SINGLE  the filters alone. No row means not_found.
  *
- * A list may have several forms: the first whose `must` filters are all given
- * is used, so that each leading filter has a statement, and with it an index,
- * of its own. A given filter that the form does not take is invalid_params.
+ * A list may have several forms. The first form is used whose `must` filters
+ * are all given and that takes all given filters. So each leading filter has a
+ * statement of its own, and with it an index. If no form fits, the question is
+ * refused with invalid_params.
  */
 #ifndef ADMINQ_H
 #define ADMINQ_H
@@ -31,7 +32,7 @@ enum question_shape {
 	QUESTION_SINGLE
 };
 
-/* In `must` and in `takes`: */
+/* The values in `must` and in `takes`. */
 #define Q_MUST(FILTER) (1U << ADMIN_FILTER_##FILTER)
 #define Q_TAKE(FILTER) (ADMIN_FILTER_##FILTER + 1)
 
@@ -40,34 +41,34 @@ struct question_form {
 	/* parameters in order, ended by 0 */
 	uint8_t takes[QUESTION_FILTERS_MAX + 1];
 	struct db_stmt stmt;
-	enum admin_role least; /* if it asks for more than its question */
+	enum admin_role least; /* if higher than the question's */
 };
 
 struct question {
 	const char *what; /* NULL ends a table */
 	enum question_shape shape;
 	enum admin_role least;
-	const struct question_form *forms; /* ended by one without statement */
-	/* SINGLE: writes members of our own into an open object, before the
-	 * row, which is then its member "counts" (null without a database). */
+	const struct question_form *forms; /* the last has no statement */
+	/* SINGLE: writes members of our own into an open object. The row
+	 * follows as the member "counts", null without a database. */
 	void (*around)(struct admind *, struct jsonw *);
 	/* OBJECT, NAMED: writes members made from the row into an open object,
 	 * instead of the row's JSON. 0 or -1. */
 	int (*make)(const struct pg_result *, struct jsonw *, struct err *);
-	/* LIST: adds a bool after the limit: may the asker read the arguments
-	 * of calls (ADMIN_REVIEWER)? */
+	/* LIST: the statement has a bool after the limit: whether the asker
+	 * may read the arguments of calls (ADMIN_REVIEWER). */
 	bool reads;
 };
 
-/* For statements. */
+/* Formats a timestamp column in a statement. */
 #define ADMINQ_TIME(column)                      \
 	"to_char(" column " AT TIME ZONE 'UTC'," \
 	" 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 
-/* Returns table i of those that are asked, from 0; NULL after the last. */
+/* Returns table i of all tables of questions, from 0; NULL after the last. */
 const struct question *adminq_table(size_t i);
 
-/* One table a file; a new one is also named in adminq.c. */
+/* Each file has one table. A new table is also named in adminq.c. */
 extern const struct question adminq_servers_questions[];
 extern const struct question adminq_approvals_questions[];
 extern const struct question adminq_records_questions[];

@@ -1,5 +1,5 @@
 /*
- * Questions about settings and the state of the whole (adminq.h).
+ * Questions about settings and the state of the suite (adminq.h).
  */
 #include "admin.h"
 #include "adminq.h"
@@ -13,7 +13,7 @@ static const struct question_form settings[] = {
 	    DB_FAST}},
     {0}};
 
-/* the very bytes whose SHA-256 a change may name */
+/* Gives the very bytes whose SHA-256 a change may name. */
 static const struct question_form setting[] = {
     {0, {0},
 	{"adminq_setting",
@@ -42,7 +42,7 @@ static const struct question_form status[] = {
 	    DB_FAST}},
     {0}};
 
-/* On the other lane: counting must not delay a call. */
+/* Uses the other lane, because counting must not delay a call. */
 static const struct question_form dashboard[] = {
     {0, {Q_TAKE(PERIOD)},
 	{"adminq_dashboard", "SELECT mcpbox.dashboard($1::text)", DB_SURE}},

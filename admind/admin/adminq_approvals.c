@@ -1,10 +1,11 @@
 /*
  * Questions about requests that wait for a person, or were decided (adminq.h).
  * Requests are listed in the order of their ids, which is the order of their
- * making. Each leading filter has a statement, so that each finds its index.
+ * making. Each leading filter has a statement of its own, so that each
+ * statement uses an index.
  *
- * A viewer may not see the arguments of a call, as in its record: `reads` is
- * QUESTION_LIST's last parameter.
+ * A viewer may not see the arguments of a call, here or in its record. `reads`
+ * is the last parameter of a QUESTION_LIST statement.
  */
 #include "adminq.h"
 

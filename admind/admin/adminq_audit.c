@@ -6,10 +6,10 @@
 /* clang-format off */
 
 /*
- * Five leading filters, each with an index of its own (migration 0014) and, for
- * reading in order, two directions. The other filters narrow the rows that the
- * index found. By time alone, rows come in the order of their times; that is
- * the chain's order unless somebody set the clock back.
+ * There are five leading filters. Each has an index of its own (migration
+ * 0014), which is read in two directions. The other filters narrow the rows
+ * that the index found. If only times are given, rows come in the order of
+ * their times. That is the chain's order unless the clock was set back.
  */
 #define SEQ(cursor, none) \
 	"CASE " cursor "::text WHEN '' THEN " none " ELSE " cursor "::int8 END"
@@ -30,7 +30,8 @@
 #define UNTIL(n) " AND l.at < coalesce(nullif(" n "::text, '')," \
 	" 'infinity')::timestamptz"
 
-/* Cursor: Unix time in ms, ., seq. The order of the index audit_log_at. */
+/* Reads in the order of the index audit_log_at. The cursor is Unix time in ms,
+ * a dot, and seq. */
 #define BY_TIME(compare, direction) \
 	" AND ($5::text = '' OR (l.at, l.seq) " compare " (to_timestamp(0)" \
 	" + nullif(split_part($5::text, '.', 1), '')::int8" \
@@ -75,7 +76,7 @@
 
 static const struct question_form audit[] = {
 	FORMS("audit", NEWEST, "<", "DESC")};
-/* The same, oldest first: for an export. */
+/* The same forms with the oldest row first, for an export. */
 static const struct question_form export[] = {
 	FORMS("audit_export", OLDEST, ">", "ASC")};
 

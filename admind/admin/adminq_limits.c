@@ -16,7 +16,8 @@ static const struct question_form rate_limits[] = {
 	    DB_FAST}},
     {0}};
 
-/* the breakers of the asked node, besides the database's counts for all */
+/* breakers of the node that is asked, and the database's counts for all
+ * nodes */
 static const struct question_form breakers[] = {
     {0, {0},
 	{"adminq_breakers",

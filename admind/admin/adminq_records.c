@@ -1,11 +1,12 @@
 /*
  * Questions about executions and the activity log (adminq.h).
  *
- * A list has a form for each filter that an index of execution_index leads with
- * (migration 0015), the most selective first. The other filters are applied to
- * the rows that this index finds, in the order of time, so that a page of any
- * of them ends after few rows. Rows that are not in execution_index yet (open
- * ones, and those that ended just now) are few: each form adds them.
+ * A list has a form for each filter with which an index of execution_index
+ * begins (migration 0015). The most selective filter comes first. The other
+ * filters are applied to the rows that this index finds, in the order of time,
+ * so that few rows are read for a page. Rows that are not in execution_index
+ * yet (open rows, and rows that ended just now) are few, so each form adds
+ * them.
  */
 #include "adminq.h"
 
@@ -31,8 +32,8 @@
 	" 'trace_id', replace(e.trace_id::text, '-', ''),"                     \
 	" 'span_id', encode(e.span_id, 'hex'), 'session_id', e.session_id"
 
-/* A text that was cut ends like this (common/scan/kept.h); stdout is cut at 64
- * KiB. */
+/* Tells whether a text was cut. A cut text ends with U+2026
+ * (common/scan/kept.h); stdout is cut at 64 KiB. */
 #define TRUNCATED                                                              \
 	"(right(e.arguments, 1) = U&'\\2026' OR coalesce(right(e.result, 1)"   \
 	" = U&'\\2026', false) OR coalesce(octet_length(e.stdout) >= 65533,"   \
@@ -41,15 +42,16 @@
 	"'arguments', e.arguments,"                                            \
 	" 'args_sha256', encode(e.args_sha256, 'hex'),"                        \
 	" 'stdout', e.stdout, 'result', e.result, 'truncated', " TRUNCATED ","   \
-	/* null: it could not connect, or did not try */                         \
+	/* null: the call could not connect, or did not try */                 \
 	" 'network', e.network"
 
 /*
- * A line of the export: the fields that MiniClaw's ADR-010 named for its
- * runners, with the same meaning as there, then ours. For a command, argv,
- * command and exit_code are its program's (-1: a signal ended it). For the
- * others: name and arguments; exit_code 0: it returned, 1: it failed, -1: it
- * was stopped. null: it never ran, or the outcome is unknown.
+ * A line of the export. First come the fields that MiniClaw's ADR-010 named for
+ * its runners, with the same meaning as there; then come our fields. For a
+ * command, argv, command and exit_code are those of its program; exit_code -1:
+ * a signal ended the program. For other tools argv is name and arguments, and
+ * exit_code is 0 if the tool returned, 1 if it failed, -1 if it was stopped.
+ * exit_code null: the call never ran, or the outcome is unknown.
  */
 #define EXIT_CODE                                                              \
 	"CASE WHEN e.outcome = 'killed' THEN -1 WHEN e.outcome NOT IN"         \
@@ -82,7 +84,7 @@
 	Q_TAKE(FAILURE), Q_TAKE(SINCE), Q_TAKE(UNTIL)
 #define SINCE "coalesce(nullif($9::text, '')::timestamptz, '-infinity')"
 #define UNTIL "coalesce(nullif($10::text, '')::timestamptz, 'infinity')"
-/* "microseconds.uuid" of the last row of the page before. */
+/* Reads the cursor: "microseconds.uuid" of the last row of the page before. */
 #define BEFORE(CURSOR)                                                         \
 	"(CASE WHEN " CURSOR "::text = '' THEN 'infinity'::timestamptz"        \
 	" ELSE to_timestamp(0) + split_part(" CURSOR "::text, '.', 1)::int8"   \
@@ -106,8 +108,8 @@
 	" AND ($7::text = '' OR e.outcome = $7::text)"                         \
 	" AND ($8::text = '' OR e.failure = $8::text)"
 #define SERVER_ID "nullif($3::text, '')::uuid"
-/* A page of these rows. Each part of a union is a page by itself: the planner
- * does not look for an order in the parts on its own. */
+/* Ends a page of rows. Each part of a union is made a page, because the planner
+ * does not look for an order in the parts by itself. */
 #define PAGE " ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8)"
 #define INDEXED(CONDITION)                                                     \
 	"(SELECT e.id FROM mcpbox.execution_index e WHERE " CONDITION          \
@@ -119,7 +121,7 @@
 #define FRESH(CONDITION) " UNION ALL " ROWS("executions_fresh", CONDITION)
 
 #define ALL ROWS("executions", "true")
-/* The usual value has no index of its own: a few rows of all give a page. */
+/* The usual outcome `done` has no index: a few rows of all give a page. */
 #define BY_STATE                                                               \
 	INDEXED("e.outcome <> 'done' AND e.outcome = $2::text") " UNION ALL "  \
 	INDEXED("$2::text IN ('closed', 'done')") FRESH("true")
@@ -144,16 +146,16 @@
 #define BY_SERVER                                                              \
 	INDEXED("e.server_id IS NOT NULL AND e.server_id = " SERVER_ID)        \
 	FRESH("true")
-/* Searches words of arguments, result, output, names; an id of execution or
- * trace. */
+/* Searches words in arguments, result, output and names, or the id of an
+ * execution or a trace. */
 #define BY_SEARCH                                                              \
 	"SELECT id FROM mcpbox.executions_search($11::text, $1::text, $2::text,"\
 	" $4::text, $5::text, $6::text, $7::text, $8::text, " SINCE ", " UNTIL \
 	", " BEFORE("$12") ", " BEFORE_ID("$12") ", $13::int8)"                \
 	" WHERE $3::text = ''"
 
-/* The rows themselves one by one, by their key, whatever number of rows the
- * planner expects. */
+/* Reads the rows one by one, by their key, no matter how many rows the planner
+ * expects. */
 #define LIST(name, what, rows, limit)                                          \
 	{name, "SELECT " what "::text, " CURSOR_OF " FROM (" rows ") k"        \
 	" CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x"               \
@@ -218,7 +220,7 @@ static const struct question_form stats[] = {
 	" AND ($4::text = '' OR a.principal = $4::text)"                       \
 	" AND ($5::text = '' OR a.listener = $5::text)"                        \
 	" AND ($6::text = '' OR a.failure = $6::text)"                         \
-	/* not by an index on the time: rows come in the order of seq */      \
+	/* avoids an index on the time: rows come in the order of seq */      \
 	" AND a.at + interval '0' >= coalesce(nullif($7::text, '')::timestamptz, '-infinity')" \
 	" AND a.at + interval '0' < coalesce(nullif($8::text, '')::timestamptz, 'infinity')"  \
 	" AND ($9::text = '' OR strpos(lower(concat_ws(' ', a.kind, a.principal," \
@@ -243,8 +245,8 @@ static const struct question_form activity[] = {
     {0}};
 /* clang-format on */
 
-/* A viewer may see that something ran, not its arguments or result. A search in
- * those, or their export, needs a reviewer. */
+/* A viewer may see that a call ran, but not its arguments or result. Only a
+ * reviewer may search in these or export them. */
 const struct question adminq_records_questions[] = {
     {"executions", QUESTION_LIST, ADMIN_VIEWER, executions, NULL},
     {"executions_export", QUESTION_LIST, ADMIN_REVIEWER, lines, NULL},

@@ -5,8 +5,8 @@
 #include "manage.h"
 
 /* clang-format off */
-/* Functions make the objects (0010): If-Match is compared with the bytes that
- * GET shows. Deleted ones are shown only if asked for. */
+/* SQL functions make the objects (0010), because If-Match is compared with the
+ * bytes that GET shows. Deleted objects are shown only if asked for. */
 static const struct question_form servers[] = {
     {0, {Q_TAKE(STATE)},
 	{"adminq_servers",
@@ -58,7 +58,7 @@ static const struct question_form tool[] = {
 	    DB_FAST}},
     {0}};
 
-/* "tool/number" */
+/* The id is "tool/number". */
 static const struct question_form version[] = {
     {0, {0},
 	{"adminq_version",
@@ -85,7 +85,7 @@ static const struct question_form versions[] = {
 	    DB_FAST}},
     {0}};
 
-/* "tool/number-number": manage_diff.c makes the JSON */
+/* The id is "tool/number-number". manage_diff.c makes the JSON. */
 static const struct question_form diff[] = {
     {0, {0},
 	{"adminq_version_diff",
@@ -118,7 +118,7 @@ static const struct question_form source[] = {
 	    DB_FAST}},
     {0}};
 
-/* The tools that the other server listed last: its word. */
+/* The tools that the other server listed last, in its own words. */
 static const struct question_form source_tools[] = {
     {Q_MUST(OBJECT), {Q_TAKE(OBJECT)},
 	{"adminq_source_tools",
@@ -163,7 +163,7 @@ static const struct question_form installs[] = {
 	    DB_FAST}},
     {0}};
 
-/* the very bytes whose SHA-256 a change must name */
+/* Gives the very bytes whose SHA-256 a change must name. */
 static const struct question_form limits[] = {
     {0, {0},
 	{"adminq_limits",
@@ -171,9 +171,9 @@ static const struct question_form limits[] = {
 	    " mcpbox.server_limits_json($1::text) IS NOT NULL",
 	    DB_FAST}},
     {0}};
-/* Takes "kind/beginning of an id". Answers at most two ids that begin so, and
- * whether the word is a name, which takes precedence. Each branch is a range of
- * its primary key, and runs only for its kind. */
+/* Takes "kind/word". Answers with at most two ids that begin with the word, and
+ * whether the word is a name, which takes precedence. Each branch reads a range
+ * of its table's primary key, and runs only for its kind. */
 #define IDS(KIND, TABLE) \
 	" SELECT x.id FROM k, mcpbox." TABLE " x WHERE k.kind = '" KIND "'" \
 	" AND x.id BETWEEN k.low AND k.high"

@@ -4,10 +4,10 @@
  *
  * SOURCE_RUN is allowed for an administrator's login that the vault knows, or
  * uid 0, as with ADMIN_ACTION (adminact.c). OAUTH_CALLBACK comes without a
- * login, since a browser sends no SameSite=Strict cookie along with another
- * site's redirect. Its rights hang on its state alone: 256 random bits that
- * were told to one administrator, are kept as a hash, work once and for ten
- * minutes, and name the source (decision 0051).
+ * login, because a browser sends no SameSite=Strict cookie with another site's
+ * redirect. Its only right comes from its parameter `state`: 256 random bits
+ * that were told to one administrator and name the source. They are kept as a
+ * hash, and are valid once and for ten minutes (decision 0051).
  */
 #include <string.h>
 
@@ -30,8 +30,8 @@ ended(void *arg, const struct sources_end *e)
 		op_answer(op, IPC_ADMIN_JSON, &m);
 }
 
-/* op->buf: for an import, names that each end in NUL; for an authorisation, the
- * redirect URI. */
+/* Runs the operation. op->buf has, for an import, names that each end in NUL
+ * and, for an authorisation, the redirect URI. */
 static void
 run(struct op *op)
 {

@@ -145,8 +145,8 @@ doctor_message(struct link *l, struct ipc_frame *f)
 }
 
 /* Writes members of the health object: whether the suite is well, and the state
- * of each layer. It is well when everything that calls need is there; a layer
- * that the kernel lacks is left for doctor to report. */
+ * of each layer. It is well if everything that calls need is there. A layer
+ * that the kernel lacks does not change that; doctor reports it. */
 void
 doctor_json(struct admind *a, struct jsonw *w)
 {
@@ -163,7 +163,7 @@ doctor_json(struct admind *a, struct jsonw *w)
 	report(a, w);
 }
 
-/* Members of the status object that need no database. */
+/* Writes the members of the status object that need no database. */
 void
 doctor_status_json(struct admind *a, struct jsonw *w)
 {

@@ -1,14 +1,14 @@
 /*
  * Makes and revokes tokens for an administrator.
  *
- * A new token leaves this process once, in the answer to the one who asked for
- * it; the database gets its SHA-256. So an Idempotency-Key does not repeat
- * making one, as it would have to keep the token: an administrator who lost the
- * answer revokes that token and makes another.
+ * A new token leaves this process once, in the answer to the administrator who
+ * asked for it. The database gets its SHA-256. An Idempotency-Key can't repeat
+ * the answer, because then the token would have to be kept. An administrator
+ * who lost the answer revokes that token and makes another.
  *
- * Allowed for an administrator by the vault's word, or uid 0. A taken-over
- * admind could let in anyone without any token: it says whom a credential
- * belongs to.
+ * Allowed for a login that the vault says is an administrator's, and for uid 0.
+ * A taken-over admind gains nothing by tokens: it decides whom a credential
+ * belongs to, so it could admit any client without a token.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +50,12 @@ text(const struct op *op, unsigned i)
 
 /* ---- making one ---- */
 
-/* In op->buf, in this order; then, when it is made, its JSON. */
+/* The texts in op->buf, in this order. JSON is there after the token was
+ * made. */
 enum { NAME, SCOPES, LISTENERS, ALLOW, DENY, SECRET, JSON };
 
-/* This process knows the token before the answer, so that it works as soon as
- * it is told. */
+/* Answers after this process has read the token, so that the token works as
+ * soon as its owner gets it. */
 static void
 known(void *arg)
 {
@@ -77,7 +78,7 @@ created(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	put(op, db_bytes(rows, 0, 0));
 	if (op->buf.failed) {
-		/* The token exists, but no one knows it. */
+		/* The token exists, but no person knows it. */
 		op_refuse(op, FAILURE_BUSY,
 		    "out of memory: revoke the token and make another");
 		return;
@@ -189,8 +190,9 @@ revoked(void *arg, const struct pg_result *rows, const struct err *err)
 		memcpy(principal, t->principal, sizeof(principal));
 		tokens_end(op->a, t, "it was revoked");
 	}
-	/* Sent after the message of tokens_end, or after the NOTIFY that came
-	 * first: once this is answered, so is that. */
+	/* tokens_end (or the NOTIFY, if it came first) has sent the same
+	 * message already. This message is sent later, so its answer comes
+	 * after the answer to the earlier one. */
 	tokens_tell_ended(op->a, &op->hash, principal, told, op);
 }
 

@@ -1,14 +1,14 @@
 /*
- * Export and import (docs/decisions/0033). The text itself is in tables and
- * goes in and out by questions and actions. This file has the steps that need
- * the vault: sealing the SHA-256 of an export; and, before an import becomes
- * drafts, asking whether these very bytes were sealed.
+ * Export and import (docs/decisions/0033). The text itself is in tables; it is
+ * read by questions and written by actions. This file has the steps that need
+ * the vault. For an export the vault seals the SHA-256. Before an import
+ * becomes drafts, the vault is asked whether these very bytes were sealed.
  *
- * Allowed for an administrator's login, or uid 0. An import makes drafts, which
- * nobody can call before a reviewer approved each. So the seal is not what
- * makes an import safe: it keeps the content that reviewers see from being
- * altered between two installations of ours. A taken-over admind could import
- * anything; it could write drafts before.
+ * Allowed for an administrator's login, or uid 0. An import makes drafts, and
+ * no draft can be called before a reviewer approved it. So an import is safe
+ * even without the seal. The seal makes sure that the content which reviewers
+ * see was not altered between two installations of ours. A taken-over admind
+ * could import anything, but it can write drafts anyway.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static const struct db_stmt digest = {
 static const struct db_stmt finish = {"transfer_import",
     "SELECT mcpbox.import_finish($1::uuid, $2::bytea, $3::text)", DB_SURE};
 
-/* Answers both export and import: admind's JSON. */
+/* Answers an export or an import with the JSON in op->buf. */
 static void
 answer(void *arg)
 {
@@ -110,7 +110,7 @@ begun(void *arg, const struct pg_result *rows, const struct err *err)
 		op_refuse_err(op, &e);
 }
 
-/* op->buf: names, NUL-separated. */
+/* Begins an export of the servers named in op->buf. Each name ends in NUL. */
 static void
 export_run(struct op *op)
 {
@@ -131,7 +131,7 @@ export_run(struct op *op)
 	db_array_free(&names);
 }
 
-/* Takes lines of names, perhaps none. */
+/* Copies names, one in each line; there may be none. 0 or -1. */
 static int
 take_names(struct buf *out, struct ipc_bytes lines)
 {

@@ -1,10 +1,10 @@
 /*
  * The vault's questions to the database, and the content that a reviewer reads.
  *
- * The vault decides; this file only stores. It can refuse service, but anything
- * that it made up would be worthless: the vault does not honour an approval
- * without its own seal when it seals a context, a verifier that the vault did
- * not make does not open, and a content that differs from the one shown has
+ * The vault decides; this file only stores. A hostile admind can refuse service
+ * here, but anything that it made up would be worthless. The vault seals no
+ * context for an approval without its own seal. A verifier that the vault did
+ * not make does not open. A content that differs from the shown content has
  * another hash.
  */
 #include <stdio.h>
@@ -20,8 +20,8 @@
 
 enum { AUDIT_SUBJECT_MAX = 512, AUDIT_DETAIL_MAX = 16 * 1024 };
 
-/* With the basis of the vault's judgement: its own newest policy, and the first
- * yes of two. Both are sealed. */
+/* Reads a request's content for the vault, with the newest policy and, where
+ * two approvals are needed, the first approval. The vault sealed both. */
 static const struct db_stmt content = {"approvals_content",
     "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " (SELECT p.seal FROM mcpbox.approval_policies p"
@@ -34,9 +34,10 @@ static const struct db_stmt content = {"approvals_content",
     " WHERE a.id = $1::uuid AND (c.preimage IS NOT NULL"
     " OR g.preimage IS NOT NULL OR v.preimage IS NOT NULL)",
     DB_FAST};
-/* circumstances: JSON members without braces. rejected_before: the last few
- * rejections of versions of the same tool or name, whoever asks again; with
- * enough of each reason for a reviewer to find the request. */
+/* Reads a request for a reviewer. The fourth column, the circumstances, has
+ * JSON members without braces. rejected_before has the last few rejections of
+ * versions of the same tool or name, no matter who asked. It has enough of each
+ * reason for a reviewer to find the request. */
 static const struct db_stmt whole = {"approvals_whole",
     "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"
@@ -58,7 +59,7 @@ static const struct db_stmt whole = {"approvals_whole",
     " || CASE WHEN a.kind = 'call' THEN ''"
     " ELSE ',' || mcpbox.approval_circumstances(a)"
     " || mcpbox.module_circumstances(a) END"
-    /* of the same name, too: a tool is easily deleted and made again */
+    /* versions of the same name, too: a tool can be deleted and made again */
     " || CASE WHEN a.kind <> 'tool' THEN '' ELSE coalesce((SELECT"
     " ',\"rejections\":' || max(r.n) || ',\"rejected_before\":'"
     " || json_agg(json_build_object('id', r.id,"
@@ -88,9 +89,9 @@ static const struct db_stmt whole = {"approvals_whole",
     " WHERE a.id = $1::uuid AND (c.id IS NULL OR c.preimage IS NOT NULL)"
     " AND (c.id IS NOT NULL OR g.id IS NOT NULL OR a.kind = 'tool')",
     DB_FAST};
-/* The version that serves instead of the one that a request of kind tool is
- * about; else the newest that is still approved. No row: there is no such
- * request. */
+/* Reads the version with which a request of kind tool is compared: the serving
+ * version, else the newest approved one, but never the request's own version.
+ * No row: there is no such request. */
 static const struct db_stmt base = {"approvals_base",
     "SELECT a.kind, coalesce(b.state, ''), b.preimage,"
     " CASE WHEN b.id IS NULL THEN '' ELSE '\"version\":' || b.version_no END,"
@@ -150,7 +151,8 @@ got_content(void *arg, const struct pg_result *rows, const struct err *err)
 		op_answer(op, IPC_CONTENT, &m);
 		return;
 	}
-	/* A viewer may not see the arguments of a call, as in its record. */
+	/* A viewer may not see the arguments of a call, here or in its
+	 * record. */
 	if (op->role < ADMIN_REVIEWER &&
 	    ipc_streq(db_bytes(rows, 0, 0), "call")) {
 		op_refuse(op, FAILURE_FORBIDDEN, "this role may not do this");
@@ -219,8 +221,9 @@ decision_announced(void *arg)
 	op_ok(arg);
 }
 
-/* The decision is committed. The vault hears OK only after the gateways dropped
- * their lists: an administrator who approves and then lists sees the tool. */
+/* Takes the database's answer. The vault gets OK only after the gateways
+ * dropped their lists, so an administrator who approves a tool and then lists
+ * tools sees it. */
 static void
 decided(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -353,7 +356,7 @@ store_secret(struct link *l, struct ipc_frame *f)
 /* ---- audit events ---- */
 
 /* Writes one line of text for the log's columns. A typed user name must not
- * make the row impossible, or failed logins could be hidden. */
+ * make the row invalid, because failed logins could be hidden that way. */
 static void
 one_line(struct buf *out, struct ipc_bytes in, size_t max)
 {

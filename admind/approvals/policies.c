@@ -1,7 +1,8 @@
 /*
- * Policies of review, this process's part: it stores the policy that the vault
- * sealed, brings it back, and asks for automatic approvals. It can make no
- * policy: the vault judges its requests by the seal (docs/decisions/0038).
+ * admind's part in policies of review: it stores the policy that the vault
+ * sealed, gives it back to the vault, and asks for automatic approvals. admind
+ * can't make a policy, because the vault accepts only policies with its own
+ * seal (docs/decisions/0038).
  */
 #include <stdlib.h>
 #include <string.h>

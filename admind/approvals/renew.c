@@ -2,9 +2,9 @@
  * The vault's questions during a rotation of the master key: for stored values,
  * and to replace them (decision 0039).
  *
- * Everything here is ciphertext and seals, which this process holds anyway. It
- * could bring other rows, or store other values than it was given: then values
- * are unreadable later. It could cause that without a rotation.
+ * The values here are ciphertext and seals, which admind holds anyway. admind
+ * could bring other rows, or store other values than it was given. Then values
+ * are unreadable later, but admind could cause that without a rotation, too.
  */
 #include "approvals.h"
 #include "audit.h"
@@ -131,8 +131,9 @@ put(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* Committed. Remembered serving versions have the older key's seals: they are
- * forgotten here now, on other nodes by NOTIFY. */
+/* Takes the database's answer. The serving versions that this process remembers
+ * have seals of the older key, so they are forgotten here. Other nodes forget
+ * theirs on NOTIFY. */
 static void
 noted(void *arg, const struct pg_result *r, const struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * Sandboxd's records: how calls ended.
+ * Takes sandboxd's records, which tell how calls ended.
  *
  * The OK to a RECORD follows the commit and never precedes it. sandboxd keeps
  * every record that is not acknowledged and sends it again. So PostgreSQL may
@@ -26,7 +26,7 @@ enum {
 	 * flush to the disk, takes them all. No client waits for a record. */
 	GATHER_MS = 20,
 	GATHER_MAX = 64,                /* records of one transaction */
-	GATHER_BYTES_MAX = 1024 * 1024, /* of their texts, about */
+	GATHER_BYTES_MAX = 1024 * 1024, /* bytes of their texts, about */
 };
 
 static const struct db_stmt close_many = {"records_close_many",
@@ -35,18 +35,19 @@ static const struct db_stmt close_many = {"records_close_many",
     " $8::int8[], $9::text[], $10::text[], $11::text[])",
     DB_SURE};
 
-/* Is this an earlier life of this node's own sandbox? Another node's sandbox
- * and any admind don't count. */
+/* Finds whether an epoch is that of an earlier sandboxd of this node. Epochs of
+ * other nodes' sandboxes and of any admind don't count. */
 static const struct db_stmt predecessor = {"records_predecessor",
     "SELECT 1 FROM mcpbox.epochs WHERE epoch = $1::uuid AND node = $2::text"
     " AND kind = 'sandboxd'",
     DB_SURE};
 
 /*
- * A record on its way into the database. Records are gathered for a moment and
- * then closed together. A record that this did not close goes alone, where the
- * reason is found: closed before, intent lost, never known, or its text made
- * the whole statement fail. Each is acknowledged only after its commit.
+ * A record on its way into the database. Records are gathered for a moment, and
+ * one statement closes their rows. A record whose row this did not close is
+ * sent alone, which shows the reason: the row was closed before, its intent was
+ * lost, it was never known, or the record's text made the whole statement fail.
+ * Each record is acknowledged only after its commit.
  */
 struct record {
 	STAILQ_ENTRY(record) entry;
@@ -70,7 +71,7 @@ struct gather {
 	struct record_list waiting, sent;
 	unsigned nwaiting;
 	size_t bytes;
-	bool under_way; /* `sent` is at the database */
+	bool under_way; /* the database works on `sent` */
 };
 
 static void
@@ -85,7 +86,8 @@ record_free(struct record *r)
 	free(r);
 }
 
-/* The record is committed, one way or another. */
+/* Acknowledges a committed record. `how` is the database's word for the
+ * result. */
 static void
 record_done(struct record *r, const char *how)
 {
@@ -170,7 +172,8 @@ closed_many(void *arg, const struct pg_result *rows, const struct err *err)
 	struct ipc_id id;
 
 	g->under_way = false;
-	/* They come in the order they were sent, but that is not promised. */
+	/* The rows come in the order of the records, but PostgreSQL does not
+	 * promise that. So each record is looked for. */
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		STAILQ_FOREACH(r, &g->sent, entry)
@@ -270,9 +273,9 @@ on_gathered(evutil_socket_t fd, short what, void *arg)
 
 /*
  * Returns whether the record of every call in work, here or at the sandbox, is
- * among the waiting ones: then there is no other record to wait for. A client
- * that calls now and then has its record committed in the pause, not during its
- * next call.
+ * waiting already. Then there is no other record to wait for. So if a client
+ * calls only now and then, its record is committed in the pause after the call,
+ * not during its next call.
  */
 static bool
 all_there(const struct gather *g)
@@ -296,12 +299,13 @@ gather(struct gather *g, struct record *r)
 }
 
 /*
- * A sandbox answers for its own epoch, and for the records that an earlier life
- * left in its ledger. Both are the same user on the same node: anything that a
- * taken-over sandbox says here, its predecessor could have said. The record
- * comes before the sandbox names its own epoch, so its rows are still open. A
- * record of any other epoch is acknowledged, or it would come again for ever,
- * and changes nothing.
+ * Takes a record of an earlier epoch. A sandbox sends the records of its own
+ * epoch, and those that an earlier sandboxd left in the ledger. Both processes
+ * are the same user on the same node, so a taken-over sandbox can say here only
+ * what its predecessor could have said. The record comes before the sandbox
+ * names its own epoch, so its row is still open. A record of any other epoch
+ * changes nothing. It is acknowledged, because otherwise it would come again
+ * for ever.
  */
 static void
 got_predecessor(void *arg, const struct pg_result *rows, const struct err *err)
@@ -346,7 +350,8 @@ gather_start(struct admind *a, struct err *err)
 	return 0;
 }
 
-/* The intent, which we made and got back, names the version that ran. */
+/* Starts the quarantine of the version that ran. The intent, which we made and
+ * sandboxd returned, names the version. */
 static void
 upstream_changed(struct admind *a, struct ipc_bytes intent)
 {
@@ -358,9 +363,9 @@ upstream_changed(struct admind *a, struct ipc_bytes intent)
 }
 
 /*
- * Tells breakers, quarantine, figures and followers that a call ended. Only for
- * this life of the sandbox: a predecessor's record may belong to nobody, and a
- * record that is sent again would count again.
+ * Tells breakers, quarantine, figures and followers that a call ended. Called
+ * only for the sandbox's present epoch: a record of an earlier epoch may belong
+ * to no call that is known here, and would count twice if it is sent again.
  */
 static void
 ended(struct admind *a, const struct record *r, const struct ipc_record *m,
@@ -423,14 +428,15 @@ gather_message(struct link *l, struct ipc_frame *f)
 	r->outcome = outcome;
 	r->failure = m.failure < FAILURE_COUNT ? (enum failure)m.failure
 					       : FAILURE_INTERNAL;
-	/* The tables' rule: done has no failure, everything else has one. */
+	/* The tables demand this: done has no failure, any other outcome has
+	 * one. */
 	if (outcome == OUTCOME_DONE)
 		r->failure = FAILURE_NONE;
 	else if (r->failure == FAILURE_NONE)
 		r->failure = FAILURE_INTERNAL;
 	r->delivered = m.delivered != 0;
-	/* No later than now: a record that ended next year would be the newest
-	 * of all lists until then. */
+	/* Both times are at most now: a record that ended next year would be at
+	 * the top of all lists until next year. */
 	now = now_us();
 	r->started_us = m.started_us < now ? m.started_us : now;
 	r->ended_us = m.ended_us != 0 && m.ended_us < now ? m.ended_us : now;
@@ -458,7 +464,8 @@ gather_message(struct link *l, struct ipc_frame *f)
 	if (!ours)
 		inherit(r);
 	else if (r->task)
-		/* Its client waits for it, and there are never many tasks. */
+		/* A task's client waits for the record, and there are never
+		 * many tasks. */
 		close_alone(r);
 	else
 		gather(l->a->gather, r);

@@ -1,5 +1,6 @@
 /*
- * What a sandbox says it still answers for. Its records are gather.c's.
+ * Takes the list of executions that a sandbox still answers for. gather.c takes
+ * the records.
  */
 #include <string.h>
 
@@ -18,7 +19,8 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	struct op *op = arg;
 	struct admind *a = op->a;
 
-	/* Another connection came in between? Then its epoch will say. */
+	/* If another connection came in between, the epoch of that one
+	 * counts. */
 	if (op->link->peer == NULL ||
 	    memcmp(&op->id, &a->sandbox_epoch, sizeof(op->id)) != 0) {
 		op_free(op);
@@ -38,7 +40,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 }
 
-/* Also called from the tick, until the database took it. */
+/* Stores the sandbox's epoch. Also called at each tick until it is stored. */
 void
 records_store_epoch(struct admind *a)
 {
@@ -86,8 +88,8 @@ records_message(struct link *l, struct ipc_frame *f)
 	case IPC_EPOCH_ITEM:
 		if (ipc_decode(f, &item, &err) == -1)
 			return -1;
-		/* Without memory for a name nothing may be swept: start over.
-		 */
+		/* Without memory for an id no row may be swept. -1 ends the
+		 * connection, and the sandbox names all again. */
 		return idset_add(&a->live, &item.execution);
 	default:
 		if (ipc_decode(f, &end, &err) == -1)

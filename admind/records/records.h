@@ -9,11 +9,13 @@ int gather_message(struct link *, struct ipc_frame *);  /* RECORD */
 int records_message(struct link *, struct ipc_frame *); /* RECORD, EPOCH_* */
 int results_message(struct link *, struct ipc_frame *); /* RESULT_CHECK */
 void records_sandbox_down(struct admind *);
-void records_store_epoch(struct admind *); /* sandboxd's, if it named all */
-/* Has our own epoch stored, once no earlier life's ending is uncommitted. */
+void records_store_epoch(struct admind *); /* the sandbox's */
+/* Stores our own epoch, after all endings of earlier admind processes are
+ * committed. */
 void sweep_own_epoch(struct admind *);
 void sweep_run(struct admind *);
-/* Says that this node is there; closes what nodes that are gone left open. */
+/* Notes that this node is alive, and closes rows that vanished nodes left
+ * open. */
 void sweep_nodes(struct admind *);
 
 #endif

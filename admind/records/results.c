@@ -1,12 +1,12 @@
 /*
  * RESULT_CHECK: sandboxd asks whether a tool's result has the form that its
- * output schema promises. admind parses neither: both go unchanged to
- * admind-check, and its verdict goes back.
+ * output schema promises. admind parses neither schema nor result. Both go
+ * unchanged to admind-check, and its verdict goes back to sandboxd.
  *
  * sandboxd may ask about any schema and any value, and learns only what it
- * could have worked out itself. It could cost the time of admind-check, which
- * the arguments of all calls wait for. So only a few requests are passed on at
- * once; a further one is answered `busy`, and sandboxd asks again.
+ * could have computed itself. But it could use up the time of admind-check,
+ * which also checks the arguments of all calls. So only a few requests are
+ * passed on at once. A further one is answered `busy`, and sandboxd asks again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "records.h"
 
 enum {
-	/* One is being judged, and the next is there already; for two
-	 * sandboxes. */
+	/* For each of two sandboxes: one that is being checked, and the
+	 * next. */
 	RESULTS_MAX = 4
 };
 
@@ -34,7 +34,8 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
 	    ipc_decode(f, &m, &err) == 0) {
-		/* Say nothing about the value: the schema is at fault. */
+		/* The schema is at fault, so nothing is said about the
+		 * value. */
 		if (m.failure == FAILURE_INTERNAL) {
 			op_refuse(op, FAILURE_INTERNAL,
 			    "the output schema cannot be used");
@@ -46,8 +47,8 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	answer_err(f, gone, &err);
-	/* Any cause that keeps the checking process from answering will
-	 * pass. */
+	/* admind-check did not answer. The cause of that will pass, so sandboxd
+	 * may ask again. */
 	op_refuse(op, FAILURE_BUSY, err.text);
 }
 

@@ -1,13 +1,14 @@
 /*
- * Rows that nobody will close any more.
+ * Closes rows whose owner will not close them any more.
  *
- * A row is lost when its owner's epoch ended (the database knows: a new epoch
- * ends the one before), or when its deadline is long over and its living owner
- * does not name it. The second rule is applied only for owners that told us
- * what they have on the present connection: a sandbox that is merely not
- * reachable may still be running a call, and its record will come. What a whole
- * node that is gone left open past its deadline, any other closes: a node that
- * was only away corrects it (nodes_sweep(), decision 0077).
+ * A row is lost if its owner's epoch ended; the database knows that, because a
+ * new epoch ends the one before. A row is also lost if its deadline is long
+ * over and its living owner does not name it. This second rule is applied only
+ * to owners that named their executions on the present connection: a sandbox
+ * that is just not reachable may still be running a call, and its record will
+ * come. If a whole node is gone, any other node closes the rows whose deadlines
+ * are over. If that node was only away, it corrects the rows later
+ * (nodes_sweep(), decision 0077).
  */
 #include <string.h>
 
@@ -19,12 +20,11 @@
 #include "records.h"
 
 enum {
-	GRACE_S = 15,       /* behind the deadline, for a record on its way */
-	OVERDUE_ROWS = 256, /* a tick; more wait for the next */
+	GRACE_S = 15,       /* after the deadline, for a record on its way */
+	OVERDUE_ROWS = 256, /* in one sweep; more rows wait for the next */
 	/* A node that was not seen for so long is gone. A restart of a database
-	 * or of a node takes less; who waits for a task of a dead node waits no
-	 * longer than this.
-	 */
+	 * or of a node takes less. A client that waits for a task of a dead
+	 * node waits at most this long. */
 	GONE_S = 60,
 };
 
@@ -32,9 +32,9 @@ static const struct db_stmt begin_epoch = {"sweep_epoch",
     "SELECT mcpbox.epoch_begin($1::uuid, $2::text, 'admind')", DB_SURE};
 static const struct db_stmt sweep_epochs = {
     "sweep_epochs", "SELECT mcpbox.sweep_epochs()", DB_SURE};
-/* Open rows that nobody may answer for any more: past their deadline, or the
- * sandbox's from before this process began. Calls that a dead admind had not
- * handed over can't be handed over now; the sandbox names those that it had. */
+/* Finds open rows that may be lost: their deadline is over, or they are older
+ * than this process. A call that an earlier admind had not handed over can't be
+ * handed over now. The sandbox names the calls that were handed over. */
 static const struct db_stmt overdue = {"sweep_overdue",
     "SELECT id, owner_epoch FROM mcpbox.executions WHERE state = 'open'"
     " AND owner_epoch IN ($1::uuid, $2::uuid)"
@@ -142,8 +142,8 @@ own_epoch(void *arg, const struct pg_result *rows, const struct err *err)
 		sweep_run(a);
 		return;
 	}
-	/* Another admind of this node ended our epoch: two can't work. The
-	 * service manager starts us again, with a new epoch, if it means to. */
+	/* Another admind of this node ended our epoch, and two can't work at
+	 * once. The service manager may start us again, with a new epoch. */
 	if (err->failure == FAILURE_CONFLICT)
 		log_fatal("epoch", "another admind works for node %s", a->node);
 	log_event(LOG_LV_WARN, "epoch", "%s", err->text);
@@ -154,7 +154,8 @@ sweep_own_epoch(struct admind *a)
 {
 	struct db_params p;
 
-	/* Our epoch ends our predecessor's, whose endings go first. */
+	/* Our epoch ends our predecessor's epoch, so the predecessor's endings
+	 * must be stored first. */
 	if (a->storing_epoch || a->inherited > 0 || !db_is_up(a->db))
 		return;
 	a->storing_epoch = true;

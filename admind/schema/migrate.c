@@ -1,8 +1,8 @@
 /*
- * Applies migrations. The service manager runs it before admind starts, as a
- * unix user of its own: the owner role can drop every trigger and rewrite the
- * audit log, so admind, which talks to the network's messages, must never be
- * able to become it.
+ * Applies migrations. The service manager runs this before admind starts, as a
+ * Unix user of its own. The owner role can drop every trigger and rewrite the
+ * audit log. So admind, which handles messages from the network, must never be
+ * able to take that role.
  *
  * Several nodes may start at once: an advisory lock lets one of them work while
  * the others wait and then find nothing to do. Each migration and its row in
@@ -65,9 +65,10 @@ check_encoding(PGconn *pg, struct err *err)
 }
 
 /*
- * The server of a machine that is just starting takes some seconds. If it is
- * absent after this time, the service manager tries again. Only with a backup
- * directory: a person at a terminal would rather hear at once.
+ * Time to wait for the PostgreSQL server, which takes some seconds on a machine
+ * that is just starting. If it is absent after this time, the service manager
+ * tries again. Without a backup directory we do not wait, because a person at a
+ * terminal would rather see the error at once.
  */
 enum { WAIT_SECONDS = 30 };
 
@@ -91,8 +92,8 @@ wait_for_server(const struct migrate *m)
 	}
 }
 
-/* Tells the way back to a person who installed an older package over a newer
- * one. */
+/* Sets err with the way back, for a person who installed an older package over
+ * a newer one. Returns -1. */
 static int
 too_new(const struct migrate *m, int version, struct err *err)
 {
@@ -112,7 +113,7 @@ too_new(const struct migrate *m, int version, struct err *err)
 	return -1;
 }
 
-/* The name of number 1 in databases from before sql/schema. */
+/* The name of migration 1 in databases from before sql/schema. */
 static const char old_form[] = "initial";
 
 /* Checks the applied migrations: *have becomes the newest version. Each row
@@ -210,10 +211,10 @@ fail:
 	return -1;
 }
 
-/* Applies the migrations from `have` on. Applied ones remain if a later one
- * fails: then the backup is needed. If none was applied, the database is as it
- * was and needs no backup. After a lost connection it is unknown whether COMMIT
- * came through. */
+/* Applies the migrations from `have` on. If one fails, the migrations before it
+ * remain applied, so the backup is kept. If none was applied, the database is
+ * unchanged, so the backup is dropped. After a lost connection it is not known
+ * whether the COMMIT was done, so the backup is kept. */
 static int
 apply_all(const struct migrate *m, PGconn *pg, int have, struct err *err)
 {

@@ -23,9 +23,10 @@ extern const int migrations_count; /* also the schema this program needs */
 
 /*
  * `mcpbox-admind -m`: brings the database of `conninfo` to this program's
- * schema, as the owner role. Blocking; opens one connection. Refuses, and
- * leaves alone, a database that is newer, that a build from before sql/schema
- * made, or where an applied migration has another checksum. 0, or -1 with err.
+ * schema, as the owner role. Blocks, and opens one connection. Refuses, and
+ * does not change, a database that is newer, that a build from before
+ * sql/schema made, or in which an applied migration has another checksum. 0, or
+ * -1 with err.
  *
  * With a backup directory (`-b DIR`, as the service manager runs it): waits for
  * a server that is still starting, and writes the database to DIR before the
@@ -40,8 +41,8 @@ struct migrate {
 int migrate_run(const struct migrate *, struct err *);
 
 /*
- * After a failed run: returns whether there is no server, or one that admits
- * nobody yet. Then nothing is wrong with the schema, and a later run may
+ * Returns whether there is no server, or a server that admits no client yet. If
+ * so after a failed run, nothing is wrong with the schema, and a later run may
  * succeed.
  */
 bool migrate_away(const struct migrate *);

@@ -17,21 +17,22 @@
 #include "migrate_backup.h"
 
 /*
- * The directory belongs to the user that runs this (mcpbox-owner, 0700).
- * Whoever could put a link or another file there has the database anyway.
+ * The directory belongs to the user that runs this (mcpbox-owner, mode 0700). A
+ * process that could put a link or another file there can change the database
+ * anyway.
  */
 
 enum {
 	NUMBER_AT = sizeof("before-") - 1,
 	DATE_AT = sizeof("before-0023-") - 1,
-	FILES_MAX = 256, /* looked at; there are six */
+	FILES_MAX = 256, /* files to look at; there are six */
 	PROGRAM_MAX = 1024,
 	CONNINFO_MAX = 4096
 };
 
 static const char suffix[] = ".dump";
 
-/* before-DDDD-DDDDDDDDTDDDDDDZ.dump */
+/* Returns whether the name has the form before-DDDD-DDDDDDDDTDDDDDDZ.dump. */
 static bool
 is_ours(const char *name)
 {
@@ -44,7 +45,7 @@ is_ours(const char *name)
 	return true;
 }
 
-/* Newest first. */
+/* Compares two names for qsort, newest first. */
 static int
 by_date(const void *a, const void *b)
 {
@@ -119,8 +120,8 @@ migrate_backup_find(
 }
 
 /*
- * Keeps one other backup before the same migration. A restart of the unit after
- * a kill in the middle must not fill the disk.
+ * Drops the backups before the same migration, except the newest one. So
+ * restarts of the unit after a kill in the middle can't fill the disk.
  */
 static void
 prune_same(const struct migrate *m, const char *coming)
@@ -195,10 +196,10 @@ out:
 }
 
 /*
- * Makes a name with the time in it. If this second's name is taken (a script
- * restored and migrated again), takes the next second's. If another process
- * takes the name between this look and the rename, the rename fails: nothing is
- * overwritten.
+ * Makes a name with the present time. If that name exists (a script restored
+ * and migrated again), takes the name of a later second. If another process
+ * takes the name between this check and the rename, the rename fails, so
+ * nothing is overwritten.
  */
 static int
 new_name(int dir, int next, char name[MIGRATE_BACKUP_NAME])

@@ -18,13 +18,14 @@ enum {
 };
 
 /*
- * Writes a backup before migration `next`: whole, on the disk and read back, or
- * not at all. The caller holds the migrations' lock, so no other process works
- * in the directory. *name is the file's. 0, or -1 with err.
+ * Writes a backup before migration `next`. After success the file is whole, on
+ * the disk, and was read back; after a failure there is none. The caller holds
+ * the migrations' lock, so no other process works in the directory. name
+ * receives the file's name. 0, or -1 with err.
  */
 int migrate_backup(const struct migrate *, int next,
     char name[MIGRATE_BACKUP_NAME], struct err *);
-/* Removes a backup that is worthless, since nothing was changed. */
+/* Removes a backup that is not needed, because nothing was changed. */
 void migrate_backup_drop(const struct migrate *, const char *name);
 /* Removes the oldest backups; `keep` remain. */
 void migrate_backup_prune(const struct migrate *, int keep);

@@ -1,14 +1,14 @@
 /*
- * Imported tools whose definition at the other server is not the approved one.
- * PostgreSQL decides which they are (source_changed, source_discovered). Here a
- * record that says so leads to a listing, and sources.c puts the found
- * definitions before a reviewer.
+ * Quarantine of imported tools whose definition at the other server is not the
+ * approved one. PostgreSQL decides which tools these are (source_changed,
+ * source_discovered). When a record reports another definition, the source is
+ * listed here, and sources.c puts the present definitions before a reviewer.
  *
- * Causes: the other server, by another definition; sandboxd, by a record that
- * says so. Both gain that a tool is not called, which both can cause anyhow. A
- * server that changes its definition at each call brings one listing for each
- * time that a person or a client took its tool out of quarantine: a tool in
- * quarantine is not called.
+ * The other server can cause a quarantine by another definition, and sandboxd
+ * by a record. Each gains only that a tool is not called, which each can cause
+ * anyway. A server that changes its definition at each call causes one listing
+ * for each time that a person or a client took its tool out of quarantine,
+ * because a tool in quarantine is not called.
  */
 #include "log.h"
 #include "sources.h"
@@ -35,7 +35,7 @@ quarantined(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	if (db_null(rows, 0, 0))
-		return; /* it does not serve, or its source is gone */
+		return; /* the version does not serve, or its source is gone */
 	source = db_id(rows, 0, 0);
 	sources_discover(a, &source, SOURCES_SELF, listed, NULL);
 }

@@ -29,7 +29,7 @@ static const struct db_stmt import = {"source_import",
     " $5::text)",
     DB_SURE};
 
-/* One name: judged, and then imported or skipped. */
+/* One tool of an import. It is judged, and then imported or skipped. */
 struct item {
 	char *upstream, *arguments;
 };
@@ -42,11 +42,11 @@ struct work {
 	sources_cb *cb;
 	void *arg;
 	enum failure failure; /* of the listing, until it is stored */
-	struct buf names;     /* IMPORT: as given */
+	struct buf names;     /* of an import, as given */
 	struct buf answer;    /* of the listing */
 	struct item *item;
 	size_t n, at;
-	struct buf skipped; /* JSON array, open */
+	struct buf skipped; /* JSON array, not ended yet */
 	struct jsonw json;
 };
 
@@ -102,7 +102,7 @@ work_new(struct admind *a, const struct ipc_id *source, const char *actor,
 	return w;
 }
 
-/* The statement's one text is the answer. */
+/* Answers with the only text that the statement returned. */
 static void
 answered(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -116,7 +116,8 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 
 /* ---- discover ---- */
 
-/* Answers with the failure as the source has it now: that text is shown. */
+/* Answers with the failure's text as it is stored for the source now, because
+ * that text is shown. */
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -129,8 +130,9 @@ noted(void *arg, const struct pg_result *rows, const struct err *err)
 		fail(w, w->failure, text);
 }
 
-/* A tool in quarantine waits for a person. Otherwise the log says why not, and
- * the next listing tries again. The listing itself is done either way. */
+/* Answers a listing after its changed definitions were put before a reviewer.
+ * If that failed, the log says why, and the next listing tries again. The
+ * listing itself succeeded in either case. */
 static void
 queued(void *arg, const struct sources_end *e)
 {
@@ -165,8 +167,9 @@ got_wanted(void *arg, const struct pg_result *rows, const struct err *err)
 	    ipc_bytes(w->names.p, w->names.len), queued, w);
 }
 
-/* Stored; tools whose definition changed are in quarantine now. Their new
- * definitions take the path of an import, into the queue. */
+/* Goes on after a listing was stored. Tools whose definition changed are in
+ * quarantine now. Their new definitions are imported, so that a reviewer gets
+ * them. */
 static void
 stored(void *arg, const struct pg_result *rows, const struct err *err)
 {

@@ -18,21 +18,23 @@
 /* Names of tools in one import. */
 enum { SOURCE_NAMES_MAX = 200 };
 
-/* The actor of events that nobody asked for: a listing after a definition
- * changed, and the requests that come from it. No client and no administrator
- * has this name: it is reserved, and a token's name has a colon. */
+/* The actor of events that neither a client nor a person asked for: a listing
+ * after a definition changed, and the requests that follow from it. No client
+ * and no administrator has this name, because it is reserved, and a token's
+ * principal has a colon. */
 #define SOURCES_SELF "mcpbox"
 
-/* actor: the requester. May call cb before they return. */
+/* Lists a source for `actor`. Both functions may call cb before they return. */
 void sources_discover(struct admind *, const struct ipc_id *source,
     const char *actor, sources_cb *cb, void *arg);
-/* names: NUL-terminated texts in a row; copied. */
+/* Imports tools for `actor`. names has NUL-terminated texts, one after the
+ * other, and is copied. */
 void sources_import(struct admind *, const struct ipc_id *source,
     const char *actor, struct ipc_bytes names, sources_cb *cb, void *arg);
 /*
- * quarantine.c: by sandboxd's word, a call of this version met another
- * definition than the approved one. Its tool goes into quarantine (decision
- * 0083), and its source is listed to get the present definition.
+ * quarantine.c: puts the tool of this version into quarantine (decision 0083),
+ * because sandboxd reported that a call met another definition than the
+ * approved one. The tool's source is listed to get the present definition.
  */
 void quarantine_changed(struct admind *, const struct ipc_id *version);
 #endif

@@ -17,8 +17,8 @@
 #include "requests.h"
 #include "service.h"
 
-/* Hands a message to its handler; the table has already checked that the peer
- * may send it. */
+/* Hands a message to its handler. That this peer may send it was already
+ * checked (the table of common/ipc/ipc_table.h). */
 static int
 dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -64,8 +64,8 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	}
 }
 
-/* Passwords, secrets' values and tokens come in frames: no part of a frame may
- * remain in freed memory. */
+/* Wipes each frame after use. Passwords, secrets' values and tokens come in
+ * frames, so no part of a frame may remain in freed memory. */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -116,9 +116,10 @@ listen_on(struct vault *v, struct port *port, const char *name,
 }
 
 /*
- * System calls of the vault beyond the base list: threads for password hashes,
- * made right after (slots_start closes that door again, by the seccomp call
- * that is allowed for it), and the calls of a thread's start and end.
+ * System calls that the vault needs beyond the base list: those that make the
+ * threads for password hashes, and those that a thread's start and end need.
+ * seccomp is allowed because slots_start, after it made the threads, uses it to
+ * forbid further threads.
  */
 static const struct confine_rule rules[] = {
     {SYS_clone, -1, 0, 0},
@@ -154,7 +155,7 @@ confine(struct vault *v, bool locked)
 	ipc_hello_set("mcpbox-admind-vault", v->layers);
 }
 
-/* Logs one line, the layers with spaces between them. */
+/* Logs the layers in one line, with spaces between them. */
 static void
 log_ready(const char *layers)
 {
@@ -170,10 +171,11 @@ log_ready(const char *layers)
 }
 
 /*
- * Order: sockets and the key file while there still is a file system; one use
- * of each OpenSSL primitive (the key derivation, an empty AEAD), so that
- * nothing is loaded later; then confinement; then the threads, which inherit
- * it.
+ * The order matters. First the sockets are made and the key file is read, while
+ * the file system can still be reached. Each OpenSSL primitive is used once
+ * (the key derivation, an empty AEAD), so that OpenSSL loads nothing later.
+ * Then the process confines itself. The threads come last and inherit the
+ * confinement.
  */
 int
 main(int argc, char **argv)

@@ -28,9 +28,9 @@ rearm(struct call *c)
 	struct timeval tv = {
 	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
 
-	/* libevent counts from the start of this round of the loop: without
-	 * this the limit would be short by the time the round has taken so
-	 * far. */
+	/* libevent counts from the start of this round of the loop. Without the
+	 * update the limit would be too short by the time that the round has
+	 * taken so far. */
 	(void)event_base_update_cache_time(c->all->base);
 	(void)evtimer_add(c->timer, &tv);
 }
@@ -43,17 +43,17 @@ call_arm(struct call *c, uint64_t ms)
 }
 
 /*
- * Kills the runner's tree. If its answer has just left and no call waits, this
- * happens after the answer has arrived. A tool gains nothing by the delay: its
- * runner's messages are not read any more, and its CPU time up to its end is in
- * its record.
+ * Kills the runner's process tree. If the call was answered with a result and
+ * no call waits, the kill is delayed until the answer has arrived. A tool gains
+ * nothing by the delay: its runner's messages are not read any more, and the
+ * CPU time up to its end is in the record.
  */
 static void
 linger(struct call *c)
 {
 	static const struct timeval tv = {.tv_usec = CALL_LINGER_US};
 
-	/* The runner is gone; the call waits only for a report. */
+	/* The runner is gone; the call waits only for egress' report. */
 	if (c->runner == NULL)
 		return;
 	if (!c->answered || c->all->queued > 0 ||
@@ -93,7 +93,7 @@ end_call(struct call *c)
 	records_add(cs->records, r);
 }
 
-/* Returns the time a call may still wait in the queue. */
+/* Returns the time in ms that a call may still wait in the queue. */
 static uint64_t
 queue_left(const struct call *c)
 {
@@ -105,8 +105,9 @@ queue_left(const struct call *c)
 }
 
 /*
- * Changes a call's state; no other function does. Does all that leaving one
- * state and entering the next means, timer included. ENDED frees the call.
+ * Changes a call's state; no other function does that. Also does all that
+ * belongs to leaving the old state and entering the new one, and sets the
+ * timer. ENDED frees the call.
  */
 void
 call_change(struct call *c, enum call_state to)
@@ -124,7 +125,7 @@ call_change(struct call *c, enum call_state to)
 	case CALL_NEW:
 		break;
 	case CALL_WAITING:
-		/* A call that had a runner and lost it is first again. */
+		/* A call that had a runner and lost it goes first. */
 		if (from == CALL_STARTING)
 			TAILQ_INSERT_HEAD(&c->all->queue, c, link);
 		else
@@ -140,7 +141,8 @@ call_change(struct call *c, enum call_state to)
 			call_arm(c, c->park.left_ms);
 			break;
 		}
-		/* The runner has the arguments, and there is no way back. */
+		/* The runner has the arguments. They are not needed again,
+		 * since the call can't go back to another runner now. */
 		buf_free(&c->arguments);
 		c->started_ms = now_boot_ms();
 		call_arm(c, c->held->timeout_ms);
@@ -169,10 +171,11 @@ call_change(struct call *c, enum call_state to)
 /* --- The limits of a call. ---------------------------------------------- */
 
 /*
- * Returns the number of processes a call gets. RLIMIT_AS binds each process of
- * a call, not their sum. Without a memory controller the sum is processes x
- * memory, so fewer processes are allowed; below CALL_PROCESSES_MIN a runner
- * could do nothing.
+ * Returns the number of processes that a call gets. RLIMIT_AS binds each
+ * process of a call, not their sum. Without a memory controller a call could
+ * use processes x memory, so it gets only as many processes as the memory
+ * budget has room for. With fewer than CALL_PROCESSES_MIN a runner could do
+ * nothing, so the budget leaves at least that many.
  */
 uint32_t
 call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
@@ -191,8 +194,8 @@ call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
 
 /* --- Into a runner. --------------------------------------------------- */
 
-/* Gives the call another runner, before all other calls: its runner is no good
- * and no code of the tool ran. */
+/* Puts the call at the head of the queue, where it waits for another runner:
+ * the present one failed before any code of the tool ran. */
 static void
 again(struct call *c)
 {
@@ -238,7 +241,7 @@ call_tell(struct calls *cs, const struct held *h, const struct runner *r,
 	return 0;
 }
 
-/* Starts the tool's code; no other place does. */
+/* Starts the tool's code. Only this function calls channel_start. */
 void
 call_go(struct call *c)
 {
@@ -249,7 +252,8 @@ call_go(struct call *c)
 		call_change(c, CALL_RUNNING);
 }
 
-/* Starts the call, whose runner has the code, now or when egress knows it. */
+/* Starts a call whose runner has the code: at once, or, if the call may
+ * connect, when egress has opened its net. */
 static void
 told(struct call *c)
 {
@@ -303,7 +307,7 @@ call_start(struct call *c)
 	return true;
 }
 
-/* --- What the channel tells. ------------------------------------------ */
+/* --- Events of the channel. ------------------------------------------- */
 
 void
 call_event(struct call *c, uint8_t kind, struct ipc_bytes json)
@@ -314,7 +318,7 @@ call_event(struct call *c, uint8_t kind, struct ipc_bytes json)
 	    .json = json,
 	};
 
-	/* A client that does not read loses progress, but gets its result. */
+	/* A client that does not read loses events, but gets its result. */
 	if (c->peer != NULL && ipc_peer_queued(c->peer) < CALL_EVENT_QUEUE_MAX)
 		(void)ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m);
 }
@@ -352,9 +356,9 @@ on_violation(void *arg, enum failure failure, const char *text)
 }
 
 /*
- * Handles the channel's end. Usually the process died, and pool-init's report
- * of how is on its way. If no report comes soon, the process lives and closed
- * its channel or broke a rule of the table, and is killed.
+ * Handles the channel's end. Usually the process died, and pool-init will soon
+ * report how (call_exited). If no report comes, the process still lives: it
+ * closed its channel or broke a rule of the IPC table, so the timer kills it.
  */
 static void
 on_hangup(void *arg)
@@ -372,8 +376,8 @@ on_hangup(void *arg)
 	if (c->state == CALL_PARKED)
 		call_change(c, CALL_RUNNING); /* the wait has ended */
 	c->hungup = true;
-	/* Never later than the deadline: a tool must not gain time by
-	 * closing. */
+	/* The deadline never becomes later: a tool must not gain time by
+	 * closing the channel. */
 	if (c->deadline_ms > now_boot_ms() + CALL_HANGUP_MS)
 		call_arm(c, CALL_HANGUP_MS);
 }
@@ -393,11 +397,12 @@ static const struct channel_events channel_events = {
     .down = on_hangup,
 };
 
-/* --- What its runner tells. -------------------------------------------- */
+/* --- Events of the runner. --------------------------------------------- */
 
 /*
- * Handles the reaped runner. Its last frames may still be unread, its result
- * among them: they end with the channel, which on_hangup then sees.
+ * Handles the reaped runner. The runner's last frames, perhaps its result among
+ * them, may still be unread. After the last frame the channel ends, and
+ * on_hangup is called.
  */
 static void
 call_exited(void *owner, const struct ipc_exited *m)
@@ -443,8 +448,7 @@ call_lost(void *owner)
 	slot_leave(c);
 	switch (c->state) {
 	case CALL_STARTING:
-		/* The runner had no byte of the tool: the call may start
-		 * again. */
+		/* No code of the tool ran, so the call may start again. */
 		again(c);
 		break;
 	case CALL_RUNNING:
@@ -493,8 +497,8 @@ call_timer(evutil_socket_t fd, short what, void *arg)
 			runners_end(c->runner);
 		return;
 	}
-	/* libevent's clock is coarse and may be some ms early; a limit must not
-	 * be. */
+	/* libevent's clock is coarse, so the timer may fire some ms early. A
+	 * limit must not end early, so the rest of the time is waited for. */
 	if (now_boot_ms() < c->deadline_ms) {
 		rearm(c);
 		return;

@@ -8,8 +8,9 @@
 #include "result.h"
 #include "verify.h"
 
-/* Records a task's result. Its client gets it from the record: all of it, and
- * the _meta that would have come with an answer. */
+/* Records a task's result. The task's client gets its result from the record,
+ * so the record keeps the whole result and the _meta that an answer would
+ * have. */
 static void
 record_task(struct call *c, struct record *r, struct ipc_bytes out,
     struct ipc_bytes body, uint64_t took, const struct result_dropped *dropped,
@@ -25,8 +26,8 @@ record_task(struct call *c, struct record *r, struct ipc_bytes out,
 	buf_free(&meta);
 }
 
-/* Ends a call whose runner is gone: the record leaves, unless egress has yet to
- * report the connections. */
+/* Ends a call whose runner is gone. The record is sent now, or, if egress has
+ * yet to report the connections, with the report. */
 void
 call_gone(struct call *c)
 {
@@ -35,10 +36,10 @@ call_gone(struct call *c)
 }
 
 /*
- * Says how the call ended, once. The record is written into the ledger and the
- * answer leaves at this moment. The runner's tree, if there still is one, is
- * killed, and only its reaping sends the record and frees the slot. body NULL:
- * one is made of message.
+ * Decides how the call ended; called once for each call. Writes the record into
+ * the ledger and sends the answer now. If the runner still exists, its process
+ * tree is killed; the record is sent and the slot is free only when the runner
+ * was reaped. If body is NULL, the body is made of message.
  */
 void
 call_finish(struct call *c, enum outcome outcome, enum failure failure,
@@ -68,8 +69,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		b = *body;
 	if (outcome == OUTCOME_FAILED)
 		b = callnet_words(c, b, &room);
-	/* By the boot clock: the wall clock may have been set during the
-	 * call. */
+	/* Taken from the boot clock, because the system's time may have been
+	 * set during the call. */
 	took = (now_boot_ms() - c->run_ms) * 1000;
 	r->outcome = outcome;
 	r->failure = failure;
@@ -79,8 +80,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		record_task(c, r, out, b, took, &dropped, message);
 	else
 		record_payload(r, out, b);
-	/* A client that has the answer finds it in the record, whatever
-	 * dies. */
+	/* The record is kept before the answer is sent. So the end of a call
+	 * whose answer arrived is recorded, even if this process dies then. */
 	r->delivered = c->peer != NULL;
 	records_keep(c->all->records, r, c->runner != NULL, callnet_unknown(c));
 	r->delivered = answer_call(c->peer, c->request,
@@ -106,8 +107,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		calls_took(
 		    c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
 	c->answered = outcome == OUTCOME_DONE;
-	/* A verdict still to come would end the call once more while its runner
-	 * is reaped. body may be part of what is freed here. */
+	/* A later verdict would end the call a second time while its runner is
+	 * reaped. verify_forget may free the memory of body. */
 	verify_forget(c);
 	if (c->runner != NULL || callnet_close(c))
 		call_change(c, CALL_ENDING);
@@ -115,8 +116,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		call_change(c, CALL_ENDED);
 }
 
-/* Ends a call whose runner ended without a result, when all its frames were
- * read. */
+/* Ends a call whose runner ended without a result. Called when all frames of
+ * the runner were read. */
 void
 call_crashed(struct call *c)
 {

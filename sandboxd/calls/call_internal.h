@@ -1,4 +1,4 @@
-/* Shared by call.c and calls.c only. */
+/* Shared by the files of this folder only. */
 #ifndef CALL_INTERNAL_H
 #define CALL_INTERNAL_H
 
@@ -11,11 +11,11 @@
 
 /* A call's question to its client (park.c). */
 struct park {
-	struct buf question; /* PARKED: the open one, as sent */
-	uint32_t number;     /* of it */
-	uint64_t since_ms;   /* PARKED: CLOCK_BOOTTIME */
-	uint64_t total_ms;   /* in PARKED, all earlier questions */
-	uint64_t left_ms;    /* PARKED: of the wall clock */
+	struct buf question; /* PARKED: the open question, as sent */
+	uint32_t number;     /* of the open question */
+	uint64_t since_ms;   /* when PARKED began, CLOCK_BOOTTIME */
+	uint64_t total_ms;   /* time in PARKED for all earlier questions */
+	uint64_t left_ms;    /* PARKED: the rest of the wall clock */
 };
 
 struct call {
@@ -26,24 +26,24 @@ struct call {
 	enum call_state state;
 	struct held *held;
 	struct share *share; /* of the call's principal */
-	bool slotted;        /* is a slot counted there? */
+	bool slotted;        /* is a slot counted in share? */
 	struct buf arguments;
 	struct ipc_peer *peer; /* the client that waits, or NULL */
 	uint64_t request;
 	struct event *timer;
 	uint64_t run_us; /* CLOCK_REALTIME at RUN, for the record */
 	uint64_t run_ms, deadline_ms; /* CLOCK_BOOTTIME */
-	uint64_t started_ms;          /* likewise, in RUNNING */
+	uint64_t started_ms;          /* begin of RUNNING, CLOCK_BOOTTIME */
 	struct park park;
 	struct verify *verify;   /* CHECKING: the result (verify.c) */
-	struct callnet *callnet; /* NULL: it connects to nothing */
-	struct install *install; /* NULL: it stores no module */
+	struct callnet *callnet; /* NULL: the call connects to nothing */
+	struct install *install; /* NULL: the call stores no module */
 	struct profile *profile;
 	struct runner *runner; /* until it was reaped */
 	struct channel *channel;
-	bool answered; /* with a result: the runner has no more to say */
+	bool answered; /* a result came: the runner has no more to say */
 	bool hungup;   /* the channel ended without a result */
-	bool reaped;   /* the runner ended, its last frames may come */
+	bool reaped;   /* the runner ended; its last frames may still come */
 	uint32_t status, oom_kills;
 	uint64_t peak_kib;
 };
@@ -65,7 +65,7 @@ struct calls {
 	unsigned parked;
 	uint64_t took_us;                    /* the usual time in RUNNING */
 	TAILQ_HEAD(early_list, early) early; /* early.c: oldest first */
-	unsigned nearly;                     /* how many */
+	unsigned nearly;                     /* entries of `early` */
 };
 
 /* Changes a call's state (call.c); ENDED frees it. */
@@ -73,61 +73,65 @@ void call_change(struct call *, enum call_state to);
 /* Gives a waiting call a runner, if one of its profile waits. The call may be
  * gone after this. false: no runner waits. */
 bool call_start(struct call *);
-/* Says how the call ended, once. body NULL: made of message. c may be gone
- * after this. */
+/* Decides how the call ended; called once for each call. If body is NULL, the
+ * body is made of message. The call may be gone after this. */
 void call_finish(struct call *, enum outcome, enum failure, const char *message,
     const struct ipc_bytes *body);
-/* Ends a call whose runner ended without a result, when all its frames were
- * read. */
+/* Ends a call whose runner ended without a result. Called when all frames of
+ * the runner were read. */
 void call_crashed(struct call *);
-/* Ends an answered call whose runner is gone: the record leaves, unless egress
- * has yet to report the connections. */
+/* Ends an answered call whose runner is gone. The record is sent now, or, if
+ * egress has yet to report the connections, with the report. */
 void call_gone(struct call *);
-/* Starts the tool's code. The call may get another runner instead. */
+/* Starts the tool's code. If that fails, the call waits for another runner. */
 void call_go(struct call *);
-/* Sends an event to the client that waits, if it reads. kind as in
- * CALL_EVENT. */
+/* Sends an event to the client that waits for the call, unless too much waits
+ * for that client already. kind as in CALL_EVENT. */
 void call_event(struct call *, uint8_t kind, struct ipc_bytes json);
-/* Counts the waiting calls that could have a slot. */
+/* Counts the waiting calls that slot_is_due would give a slot. */
 unsigned calls_hungry(const struct calls *);
-/* Notes how long a call ran. */
+/* Notes how long a call ran, for calls_retry_ms. */
 void calls_took(struct calls *, uint64_t ms);
-/* Sends a runner the code and the limits; no code of the tool runs before
- * channel_start. -1: it could not be sent. */
+/* Sends a runner the code and the limits. No code of the tool runs before
+ * channel_start. 0, or -1 if they could not be sent. */
 int call_tell(struct calls *, const struct held *, const struct runner *,
     struct channel *);
-/* Returns the profile of a held context, referenced. NULL: no memory. */
+/* Returns the profile of a held context, referenced until runners_profile_done.
+ * NULL: no memory. */
 struct profile *calls_profile(
     struct calls *, const struct held *, uint64_t now_ms);
 /* Returns the cgroup limits of a runner for a call's limits. */
 struct pool_limits calls_limits(
     const struct calls *, const uint64_t limit[LIMIT_COUNT]);
-/* Returns how many processes and threads a call gets that may have `processes`,
- * each with `memory` bytes. */
+/* Returns the number of processes and threads that a call gets. Its limits are
+ * `processes`, and `memory` bytes for each process. */
 uint32_t call_processes(
     const struct calls *, uint64_t processes, uint64_t memory);
 /* Sets the call's next deadline, from now. */
 void call_arm(struct call *, uint64_t ms);
-/* slot.c. A slot counts against its principal's share from the moment a call
- * gets a runner until the runner's end. slot_is_due: may the call have a slot
- * if one is free? No, if its principal has its part. */
+/* slot.c. A slot counts against the share of the call's principal, from the
+ * moment at which the call gets a runner until the runner's end. */
 void slot_take(struct call *);
 /* Counts a call that enters the queue, or leaves it. */
 void slot_wait(struct call *, bool begins);
 void slot_leave(struct call *);
+/* Tells whether the call may have a slot if one is free: not if its principal
+ * has its whole part of the slots already. */
 bool slot_is_due(const struct call *);
-/* Parks the call, or answers at once: the channel's `ask` (park.c). */
+/* Takes the tool's question: parks the call, or sends the tool a refusal at
+ * once. This is the `ask` of the channel's events (park.c). */
 void park_ask(void *call, uint32_t number, struct ipc_bytes json);
 /* Enters and leaves PARKED, for call_change only. */
 void park_enter(struct call *);
 void park_leave(struct call *);
-/* Tells the tool that no answer came in time, or that no client is left to give
- * one; the tool goes on. */
+/* Tells the tool that no answer came in time; the tool goes on. */
 void park_expired(struct call *);
+/* Tells the tool that the client is gone, and the tool goes on. A task's call
+ * stays PARKED, since admind may come back (park_again). */
 void park_orphaned(struct call *);
-/* Asks the new peer of a task's call the open question. */
+/* Sends the open question of a task's call to the call's new peer. */
 void park_again(struct call *);
-/* The call's deadline passed (an event callback). */
+/* Handles the end of a call's deadline (an event callback). */
 void call_timer(evutil_socket_t, short, void *call);
 /* Frees a call without its record and without touching the table. */
 void call_free(struct call *);

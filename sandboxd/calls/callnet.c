@@ -12,7 +12,7 @@
 #include "log.h"
 #include "name.h"
 
-/* A kind of CALL_EVENT, and MCP's level of it. */
+/* The kind of CALL_EVENT for log lines, and the MCP level `warning`. */
 enum { EVENT_LOG = 2, LEVEL_WARNING = 3 };
 
 struct note {
@@ -21,16 +21,16 @@ struct note {
 };
 
 struct callnet {
-	struct net *net; /* NULL: closed */
+	struct net *net; /* NULL: closed, or not opened */
 	bool opened;
 	/* The refused places, each once. */
 	struct note note[CALLNET_NOTES];
 	unsigned notes;
 	bool missing; /* a grant would have helped */
 	unsigned lines;
-	struct buf words;      /* of refusals, for the error; redacted */
+	struct buf words;      /* refusals as text for the error; redacted */
 	struct redact *redact; /* made at the first refusal */
-	/* REPORTING */
+	/* The tool's error, while REPORTING. */
 	enum failure failure;
 	struct buf body, printed;
 	struct result_dropped dropped;
@@ -38,7 +38,7 @@ struct callnet {
 
 static const struct net_owner owner;
 
-/* --- What was refused. ---------------------------------------------------- */
+/* --- Refusals. ------------------------------------------------------------ */
 
 /* Composes the text of an event: one line of printable characters. */
 static void
@@ -54,8 +54,9 @@ compose(const struct ipc_net_event *m, struct buf *out)
 		buf_putf(out, "Network access to %.*s failed: ", (int)m->host.n,
 		    (const char *)m->host.p);
 	buf_put(out, m->text.p, m->text.n);
-	/* egress names the tool that mends the refusal if it is an address that
-	 * is not public; otherwise the tool is named here. */
+	/* Most texts of egress name the tool of mcpbox that mends the refusal.
+	 * A text that names none, as for an address that is not public, gets
+	 * one here. */
 	if (m->kind == NET_EVENT_REFUSED &&
 	    memmem(m->text.p, m->text.n, tool, sizeof(tool) - 1) == NULL)
 		buf_putf(out,
@@ -67,7 +68,7 @@ compose(const struct ipc_net_event *m, struct buf *out)
 			out->p[i] = ' ';
 }
 
-/* Returns the call's secrets; NULL without memory. */
+/* Returns the redactor of the call's secrets; NULL without memory. */
 static struct redact *
 secrets(const struct call *c)
 {
@@ -80,8 +81,8 @@ secrets(const struct call *c)
 }
 
 /*
- * Composes the text without secrets: the tool chose the host, so it may be a
- * secret. 0, or -1: it can't be shown.
+ * Composes the text with secrets replaced: the tool chose the host, so the
+ * host's name may be a secret. 0, or -1 if the text can't be shown.
  */
 static int
 say(struct call *c, const struct ipc_net_event *m, struct buf *out)
@@ -120,7 +121,8 @@ warn(struct call *c, struct ipc_bytes text)
 	buf_free(&b);
 }
 
-/* Is this place new, and is there room for it? */
+/* Notes the host and port of a refusal. false: they are noted already, or there
+ * is no room. */
 static bool
 worth_a_note(struct callnet *cn, const struct ipc_net_event *m)
 {
@@ -251,8 +253,8 @@ callnet_regrant(struct call *c)
 /* --- After it ran. -------------------------------------------------------- */
 
 /*
- * Writes the report's array without secrets, which a tool can put into a name
- * that it looks up. 0; -1: there is nothing to keep.
+ * Writes the report's array, with the secrets replaced: a tool can put a secret
+ * into a name that it looks up. 0; -1: there is nothing to keep.
  */
 static int
 clean_report(const struct call *c, const struct net_report *n, struct buf *out)
@@ -278,8 +280,9 @@ callnet_unknown(const struct call *c)
 	return ipc_str(torn);
 }
 
-/* Writes the report into the record. Connections that are not known any more
- * are said to be so before the others, as they were made before them. */
+/* Writes the report into the record. If egress lost a part of the connections,
+ * the entry that says so comes first, because the lost ones were made
+ * before. */
 static void
 record_report(const struct call *c, const struct net_report *n)
 {
@@ -287,7 +290,7 @@ record_report(const struct call *c, const struct net_report *n)
 	struct buf clean;
 	bool rows;
 
-	/* The record has gone already, or the call never ran. */
+	/* The record was sent already, or the call never ran. */
 	if (r == NULL || !c->callnet->opened)
 		return;
 	buf_init(&clean, NET_REPORT_MAX);
@@ -298,7 +301,7 @@ record_report(const struct call *c, const struct net_report *n)
 		r->net_bytes = n->bytes;
 	}
 	if (n == NULL || n->torn) {
-		buf_put(&r->network, torn, sizeof(torn) - 2); /* not its ] */
+		buf_put(&r->network, torn, sizeof(torn) - 2); /* no final ] */
 		if (rows && r->network.len + clean.len <= NET_REPORT_MAX) {
 			buf_putc(&r->network, ',');
 			buf_put(&r->network, clean.p + 1, clean.len - 1);
@@ -328,7 +331,7 @@ callnet_words(const struct call *c, struct ipc_bytes body, struct buf *room)
 
 	if (cn == NULL || cn->words.len == 0 || cn->words.failed)
 		return body;
-	/* An escaped byte takes six. */
+	/* A byte that JSON escapes becomes six. */
 	buf_init(room, body.n + 6 * cn->words.len + 64);
 	if (result_add_text(
 		body, ipc_bytes(cn->words.p, cn->words.len), room) != 0)

@@ -1,4 +1,4 @@
-/* All calls: the requests of gateways, admind and the clock. See call.h. */
+/* All calls: requests of gateways and admind, and deadlines. See call.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 {
 	struct search s = {.now_ms = now_ms};
 
-	/* Firing one may free others, so each search starts again. */
+	/* A call's timer may free other calls, so each search starts again. */
 	do {
 		s.found = NULL;
 		table_each(&cs->by_id, find_overdue, &s);
@@ -46,9 +46,10 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 /* --- Giving runners to waiting calls. ------------------------------------ */
 
 /*
- * Gives runners to waiting calls, in the order they came: a waiting runner of
- * the call's profile, or one forked for it, unless one under way is enough for
- * it too. A fork that can't happen now comes with a later look.
+ * Gives runners to waiting calls, in the order in which the calls came. If no
+ * runner of a call's profile waits, one is forked, unless enough runners of the
+ * profile are being forked already. A fork that can't happen now is tried when
+ * on_look is called next.
  */
 static void
 dispatch(struct calls *cs)
@@ -61,7 +62,7 @@ dispatch(struct calls *cs)
 	for (c = TAILQ_FIRST(&cs->queue); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (!slot_is_due(c))
-			continue; /* others pass it */
+			continue; /* other calls pass this one */
 		if (call_start(c) || forked == RUNNERS_LATER ||
 		    c->profile->claims++ < c->profile->forking)
 			continue;
@@ -90,7 +91,7 @@ on_look(void *arg)
 	dispatch(arg);
 }
 
-/* Tells one of the calls that wait for this profile. */
+/* Refuses the first call that waits for this profile: a runner failed. */
 static void
 on_failed(void *arg, struct profile *p, const char *text)
 {
@@ -183,7 +184,7 @@ regrant(struct table_node *n, void *arg)
 void
 calls_regrant(struct calls *cs, const struct regrant *r)
 {
-	struct regrant copy = *r; /* borrows the list */
+	struct regrant copy = *r; /* shallow: the list stays r's */
 
 	table_each(&cs->by_id, regrant, &copy);
 }
@@ -230,8 +231,9 @@ calls_free(struct calls *cs)
 	free(cs);
 }
 
-/* Counts the slots that calls could have, whether a runner is in one already or
- * not: calls for these places do not count as waiting. */
+/* Counts the slots that no call has. A slot in which a runner waits or is being
+ * forked counts, too. A call for which there is such a slot does not count as
+ * waiting. */
 static unsigned
 free_slots(const struct calls *cs)
 {
@@ -243,8 +245,9 @@ free_slots(const struct calls *cs)
 	return slots - n.taken - n.ending;
 }
 
-/* Likewise for its principal's part: calls that wait for a runner in a free
- * slot do not count as waiting. The call is in the queue already. */
+/* Tells whether the call, which is in the queue already, may wait: a principal
+ * may use only a part of the queue. As many of the principal's calls as can get
+ * a free slot do not count as waiting. */
 static bool
 may_wait(const struct calls *cs, const struct call *c)
 {
@@ -303,7 +306,7 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	table_add(&cs->by_id, &c->node, &c->id, sizeof(c->id));
 	call_change(c, CALL_WAITING);
 	dispatch(cs);
-	/* c itself may be gone by now; a call that waits is at the queue's
+	/* c may be gone by now. If it still waits, it is at the queue's
 	 * tail. */
 	if ((c = TAILQ_LAST(&cs->queue, call_queue)) == NULL ||
 	    memcmp(&c->id, &id, sizeof(id)) != 0)
@@ -343,9 +346,10 @@ find_unended(struct table_node *n, void *arg)
 }
 
 /*
- * Ends a call for a restart. `upgrading` is said only if no code of the tool
- * ran, because its reader calls again. A killed call may have had effects, so
- * it is `killed`, with the reason in words, which its record keeps.
+ * Ends a call for a restart. A client that reads `upgrading` calls again, so
+ * only a call of which no code ran gets it. A tool that is stopped while it
+ * runs may have had effects, so its call gets `killed`, and the reason as text,
+ * which the record keeps.
  */
 static void
 stop(struct call *c)
@@ -380,7 +384,7 @@ calls_stop(struct calls *cs)
 {
 	struct search s = {0};
 
-	/* A call that ends may start or free others: each search starts
+	/* A call that ends may start or free other calls, so each search starts
 	 * again. */
 	do {
 		s.found = NULL;
@@ -464,9 +468,10 @@ calls_took(struct calls *cs, uint64_t ms)
 }
 
 /*
- * Returns the number of waiting calls and the new one, times the pace: as many
- * calls end at once as there are slots, each after the usual time, but none
- * sooner than its runner is forked.
+ * Returns the number of waiting calls, with the new one, multiplied by the time
+ * between two ends of calls. That is the usual time of a call divided by the
+ * number of slots, but at least the time of a fork divided by the forks at
+ * once.
  */
 uint64_t
 calls_retry_ms(const struct calls *cs)
@@ -487,9 +492,9 @@ calls_retry_ms(const struct calls *cs)
 }
 
 /*
- * Returns the limits of a call's cgroup. The cgroup binds everything a call
- * holds, its /tmp included, which is memory. Both were granted, so the limit is
- * their sum.
+ * Returns the limits of a call's cgroup. The cgroup counts a call's processes
+ * and its /tmp, which is memory, too. The call may have the full limits of
+ * both, so the cgroup's limit is their sum.
  */
 struct pool_limits
 calls_limits(const struct calls *cs, const uint64_t limit[LIMIT_COUNT])

@@ -8,17 +8,17 @@
 #include "log.h"
 
 /*
- *	WANTED	has its source, waits for its turn or is being compiled
- *	MADE	source and compiled form
- *	NONE	has no compiled form: it does not compile, its two forms
- *		differed, or the runners failed
+ *	WANTED	has its source; waits to be compiled, or is being compiled
+ *	MADE	has its source and its compiled form
+ *	NONE	has no compiled form: the source does not compile, the two
+ *		forms differed, or the runners failed
  */
 enum code_state { CODE_WANTED, CODE_MADE, CODE_NONE };
 
 struct code {
 	struct table_node node;
 	struct ipc_id id;       /* the first half of the version's hash */
-	TAILQ_ENTRY(code) link; /* the last used first */
+	TAILQ_ENTRY(code) link; /* most recently used first */
 	enum code_state state;
 	struct ipc_hash version;
 	struct buf name;
@@ -38,14 +38,14 @@ struct codecache {
 	unsigned wanted;
 	size_t bytes;
 	struct codecache_counts told;
-	/* The interpreter that made this code, and the first of the zygotes in
-	 * a row that had it. */
+	/* The interpreter that made the code; the present zygote; and the first
+	 * zygote since which all had this interpreter. */
 	char *interpreter;
 	uint64_t zygote, since_zygote;
 	/* The one compilation under way. */
 	struct code *job;      /* NULL: dropped since it began */
 	struct runner *runner; /* NULL: reaped; its frames may still come */
-	uint64_t job_zygote;   /* that forked it */
+	uint64_t job_zygote;   /* the zygote that forked the runner */
 	struct ipc_peer *peer;
 	struct buf pieces;
 	struct event *timer;
@@ -84,7 +84,7 @@ drop_all(struct codecache *cc)
 		drop(cc, k);
 }
 
-/* Drops the least recently used until the bounds hold. */
+/* Drops the least recently used entries until the bounds hold. */
 static void
 shrink(struct codecache *cc)
 {
@@ -93,7 +93,8 @@ shrink(struct codecache *cc)
 		drop(cc, TAILQ_LAST(&cc->list, code_list));
 }
 
-/* Decides WANTED for good. compiled: NULL for NONE. */
+/* Changes a WANTED entry to MADE with the compiled form, or to NONE if compiled
+ * is NULL. */
 static void
 decide(struct codecache *cc, struct code *k, const struct buf *compiled)
 {
@@ -112,7 +113,7 @@ decide(struct codecache *cc, struct code *k, const struct buf *compiled)
 	shrink(cc);
 }
 
-/* Returns the table's key. The whole hash is compared too. */
+/* Returns the table's key, a half of the hash. find compares the whole hash. */
 static struct ipc_id
 key_of(const struct ipc_hash *version)
 {
@@ -143,8 +144,8 @@ find(struct codecache *cc, const struct held *h)
 	return k;
 }
 
-/* Drops all code if the interpreter is another one: nothing of the former one's
- * may be loaded. */
+/* Drops all code if the interpreter has changed: code that another interpreter
+ * compiled must not be loaded. */
 static void
 follow_zygote(struct codecache *cc)
 {
@@ -207,7 +208,8 @@ codecache_want(struct codecache *cc, const struct held *h)
 	    find(cc, h) != NULL || (k = calloc(1, sizeof(*k))) == NULL)
 		return;
 	k->id = key_of(&h->version);
-	/* Two versions whose hashes begin alike do not happen. */
+	/* No two versions have hashes that begin alike. If they did, the second
+	 * would have no compiled form. */
 	if (table_find(&cc->by_version, &k->id, sizeof(struct ipc_id)) !=
 	    NULL) {
 		free(k);
@@ -274,13 +276,14 @@ take_result(struct codecache *cc)
 	struct code *k;
 
 	follow_zygote(cc);
-	/* Dropped since it began, or made by an interpreter that is gone. */
+	/* The entry was dropped since the job began, or the runner's
+	 * interpreter is not the present one. */
 	if ((k = cc->job) == NULL || !may_load(cc, cc->job_zygote)) {
 		end_job(cc);
 		return;
 	}
 	if (cc->pieces.len == 0) {
-		/* The source does not compile: each call says why. */
+		/* The source does not compile; each call will say why. */
 		decide(cc, k, NULL);
 	} else if (k->said == 0) {
 		cc->bytes -= size_of(k);
@@ -304,8 +307,8 @@ take_result(struct codecache *cc)
 	end_job(cc);
 }
 
-/* Takes the frames a compiling runner may send: output (warnings, which are not
- * read), pieces, and the end of the pieces. */
+/* Takes the frames that a compiling runner may send: output (warnings, which
+ * are not read), pieces of the compiled form, and the end of the pieces. */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -356,7 +359,8 @@ on_exited(void *owner, const struct ipc_exited *m)
 {
 	struct codecache *cc = owner;
 
-	/* The runner's last frames, if any, come before its channel's end. */
+	/* The job goes on: the runner's last frames may still come, and then
+	 * its channel ends (on_down). */
 	cc->runner = NULL;
 }
 
@@ -394,7 +398,7 @@ send_job(struct codecache *cc, const struct code *k)
 	    .name = ipc_bytes(k->name.p, k->name.len),
 	    .memory_bytes = cc->memory_bytes,
 	    .cpu_ms = CODECACHE_COMPILE_MS,
-	    .processes = 8, /* the runner's own, and some */
+	    .processes = 8, /* the runner's own, and spare ones */
 	    .files = 64,
 	    .file_bytes = 4096,
 	    .stdout_max = 4096,
@@ -440,7 +444,7 @@ codecache_work(struct codecache *cc)
 		fail_job(cc);
 }
 
-/* --- All of it.
+/* --- The whole cache.
  * --------------------------------------------------------------- */
 
 struct codecache *

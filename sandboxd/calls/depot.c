@@ -11,16 +11,16 @@
 struct depot {
 	struct event_base *base;
 	struct ipc_client *client;
-	struct ipc_peer *adopted; /* tests' */
+	struct ipc_peer *adopted; /* in tests only */
 	bool asking;              /* STORE_ASK is under way */
-	struct ipc_peer *asker;   /* NULL: its connection ended */
+	struct ipc_peer *asker;   /* NULL: the asker's connection ended */
 	uint64_t request;
 };
 
 struct install {
-	struct call *call; /* NULL: it ended; freed with the answer to come */
+	struct call *call; /* NULL: the call is gone; on_answer frees this */
 	struct depot *depot;
-	bool asked; /* a piece is on its way */
+	bool asked; /* a piece was sent and is not answered */
 	bool over;  /* stored, or refused: no more pieces */
 };
 
@@ -85,7 +85,7 @@ static void
 next(struct install *i, struct ipc_module_next *m)
 {
 	i->over = m->state != 0;
-	/* The call has ended by now, and waits for its runner's end. */
+	/* The call was answered before, and waits for its runner's end. */
 	if (i->call->channel == NULL)
 		return;
 	channel_next(i->call->channel, m);
@@ -99,9 +99,9 @@ refused(struct install *i, const char *text)
 	next(i, &m);
 }
 
-/* Tells admind and the runner. admind hears of the module from us, not from the
- * runner: the digest that will be approved never passes through a process that
- * has read a wheel. */
+/* Tells admind and the runner that the module is stored. admind gets the digest
+ * from sandboxd, not from the runner, so the digest that will be approved never
+ * passes through a process that has read a wheel. */
 static void
 stored(struct install *i, const struct ipc_stored *s)
 {
@@ -155,9 +155,10 @@ on_answer(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * Takes a piece. It comes from the process of a wheel's installer, which is no
- * better than its wheel. So only bytes are expected of it, one piece after the
- * other. A piece out of turn ends the installer.
+ * Takes a piece. The piece comes from the process of an installer, which has
+ * read a wheel and is no more trusted than the wheel. So only bytes are
+ * expected of the process, one piece after the other. A piece out of turn ends
+ * the call.
  */
 void
 depot_part(struct call *c, bool last, struct ipc_bytes data)

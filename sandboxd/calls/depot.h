@@ -1,10 +1,11 @@
 /*
- * sandboxd's side of the module store: what an installer's runner sends goes to
- * mcpbox-sandboxd-store, which alone writes there.
+ * sandboxd's side of the module store. An installer's runner sends the files of
+ * a module in pieces. sandboxd passes them to mcpbox-sandboxd-store, the only
+ * process that writes to the store.
  *
  * sandboxd does not look into the bytes. It keeps one piece at a time of each
- * installer (the runner waits until the piece was taken), and drops an
- * unfinished module when the run ends.
+ * installer (the runner waits until the piece was taken), and has an unfinished
+ * module dropped when the run ends.
  */
 #ifndef DEPOT_H
 #define DEPOT_H
@@ -13,7 +14,8 @@
 #include "ipc_peer.h"
 
 enum {
-	/* A piece is written to a file; the last one waits for the disk. */
+	/* Time for a piece: it is written to a file, and the answer to the last
+	 * piece waits for the disk. */
 	DEPOT_PUT_MS = 60 * 1000,
 	DEPOT_ASK_MS = 5000
 };
@@ -27,17 +29,18 @@ struct depot *depot_new(struct event_base *);
 int depot_connect(struct depot *, const char *path, struct err *);
 /* Takes a connection that is open already, for tests. */
 void depot_adopt(struct depot *, struct ipc_peer *);
-/* Frees the depot, after the calls. */
+/* Frees the depot. The calls must be freed before. */
 void depot_free(struct depot *);
-/* Returns the store's own layers, "" if it is not there. */
+/* Returns the layers of the store process, or "" if it is not connected. */
 const char *depot_layers(const struct depot *);
 
-/* Takes a piece from a call's runner. The call may be gone after this. */
+/* Takes a piece from a call's runner; last: the module is complete. The call
+ * may be gone after this. */
 void depot_part(struct call *, bool last, struct ipc_bytes);
 /* Forgets a call that is freed, or gets another runner. */
 void depot_forget(struct call *);
-/* Passes on admind's STORE_ASK, one at a time: which of the digests it knows
- * already are entries here. -1: malformed. */
+/* Passes admind's STORE_ASK to the store, one at a time: which of these digests
+ * are in the store? 0, or -1 if the frame is malformed. */
 int depot_ask(struct depot *, struct ipc_peer *, struct ipc_frame *);
 /* Forgets admind's connection, which ended. */
 void depot_gone(struct depot *, const struct ipc_peer *);

@@ -38,15 +38,15 @@ drop(struct early *e)
 	forget(e);
 }
 
-/* --- The runner's messages, of which there should be none. --------------- */
+/* --- The runner's messages: there should not be any. --------------------- */
 
 static void
 on_event(void *arg, uint8_t kind, struct ipc_bytes json)
 {
 }
 
-/* Never called: neither a result nor an event passes a channel that has not
- * begun. */
+/* Is never called: a channel passes no result and no event before
+ * channel_start. */
 static void
 on_result(void *arg, enum failure failure, struct ipc_bytes body)
 {
@@ -145,8 +145,8 @@ early_begin(struct calls *cs, struct held *h)
 	struct early *e;
 	struct err err;
 
-	/* Only for an approved version, and never before a call that waits. A
-	 * command's runner has nothing to get ready. */
+	/* Only an approved version gets a runner early, and only if no call
+	 * waits for one. The runner of a command has nothing to make ready. */
 	if (h->kind != CONTEXT_TOOL || h->runner != RUNNER_PYTHON ||
 	    !may_have_slot(cs, h) || calls_hungry(cs) > 0 ||
 	    cs->nearly >= cs->conf.forks || (e = calloc(1, sizeof(*e))) == NULL)
@@ -179,7 +179,7 @@ early_begin(struct calls *cs, struct held *h)
 		drop(e);
 		break;
 	default:
-		break; /* on_limited comes */
+		break; /* on_limited follows */
 	}
 }
 
@@ -212,7 +212,7 @@ early_sweep(struct calls *cs, uint64_t now_ms)
 {
 	struct early *e;
 
-	/* The first is the oldest. */
+	/* The first entry is the oldest. */
 	while ((e = TAILQ_FIRST(&cs->early)) != NULL && e->until_ms <= now_ms)
 		drop(e);
 }

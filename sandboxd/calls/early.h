@@ -1,26 +1,27 @@
 /*
- * A runner got ready for a call that is held and not yet RUN.
+ * Runners that are made ready for calls that are held and not yet RUN.
  *
- * admind has a call held while its intent row is on its way to the disk. In
- * that time a waiting runner, if there is one to spare, is given the call's
- * limits and its code, compiled: it sets its limits and unpacks the code.
- * Arguments and secrets, after which the tool starts, follow the RUN.
+ * admind sends HELD for a call before the call's intent row is on the disk.
+ * Until RUN comes, a waiting runner, if there is one to spare, is given the
+ * call's limits and its code, compiled if possible. The runner sets the limits
+ * and unpacks the code. Arguments and secrets are sent after RUN; only then the
+ * tool starts.
  *
  * Why this is safe:
- *  - Not a line of the tool's code runs before SECRETS (runner/child.c), and
+ *  - Not a line of the tool's code runs before SECRETS (life/child.c).
  *    SECRETS are sent in one place (call.c), for a RUN that named this very
- *    execution at the right door with the right arguments. admind tells the id
- *    after the commit; before that no gateway can know it.
- *  - The code is out of the sealed context, which the vault made for this
- *    execution: of a version that it found approved. A runner that was given
+ *    execution on the right listener with the right arguments. admind tells the
+ *    execution's id after the commit; before that no gateway can know it.
+ *  - The code comes from the sealed context, which the vault made for this
+ *    execution from a version that it found approved. A runner that was given
  *    the code has read nothing of the caller.
- *  - A runner whose call is refused, cancelled, burnt or too late is killed, as
- *    one that ran. It is never given to another call.
- *  - A runner that speaks, dies or closes its channel before the RUN is gone;
- *    the RUN takes another, as if there had been none.
+ *  - A runner whose call is refused or cancelled, or does not RUN in time, is
+ *    killed like a runner that had a call. It is never given to another call.
+ *  - A runner that sends something, dies or closes its channel before RUN is
+ *    dropped. RUN then takes another runner, as if none had been made ready.
  * So a gateway that has calls authorised and never RUNs them can keep as many
- * runners busy as there are processors, for EARLY_MS each: less than by running
- * them.
+ * runners busy as there are processors, for EARLY_MS each. By running the calls
+ * it could keep more runners busy.
  */
 #ifndef EARLY_H
 #define EARLY_H
@@ -28,22 +29,23 @@
 #include "call.h"
 
 enum {
-	/* From HELD to RUN is a commit and two hops, about 1 ms; under load
-	 * some 100. After this time the runner is better used elsewhere. */
+	/* Between HELD and RUN there are a commit and two messages: about 1 ms,
+	 * under load some 100 ms. A runner is not kept ready for longer. */
 	EARLY_MS = 500
 };
 
 struct channel;
 
-/* Gets a runner ready for a held context, if one waits and no other call needs
- * it. h must live as long as it is held. */
+/* Makes a runner ready for a held context, if a runner waits that no other call
+ * needs. h must live until early_take or early_drop. */
 void early_begin(struct calls *, struct held *);
-/* Kills the runner, if there is one, of a context that will not RUN. */
+/* Kills the runner, if there is one, of a context that will not be RUN. */
 void early_drop(struct calls *, const struct held *);
 /*
- * Hands over the runner and channel of a context that RUNs. Both become the
- * caller's, who gives them an owner at once. *told: EXECUTE was sent; otherwise
- * `limited` comes first. false: there is none.
+ * Hands over the runner and the channel of a context that is RUN. The caller
+ * owns them and must set their owner at once. *told: EXECUTE was sent; if not,
+ * the runner's event `limited` is still to come, and the caller then sends
+ * EXECUTE. false: no runner is ready.
  */
 bool early_take(struct calls *, const struct held *, struct runner **,
     struct channel **, bool *told);

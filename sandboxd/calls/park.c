@@ -1,16 +1,18 @@
 /*
- * A call that waits for its client (ask.h has the questions).
+ * Calls that wait for their clients (ask.h has the questions).
  *
- * While it waits it holds the same as before, bounded by its limits: a slot,
- * memory, processes. So only so many calls may wait, at most half of the slots
- * (a deaf client must not take them all). Each waits a bounded time, and all
- * questions of a call together PARK_TOTAL_MS. The wall clock is stopped, CPU
- * time is not: a tool that computes while it is parked gains PARK_TOTAL_MS at
- * most, in which each of its processes has the CPU limit (RLIMIT_CPU is one
- * process's) and all of them the slot's share of the processors.
+ * A parked call keeps its slot, its memory and its processes, bounded by its
+ * limits. So the number of parked calls is bounded, at most by half of the
+ * slots: clients that do not answer must not take all slots. Each question has
+ * a time limit, and all questions of a call together have PARK_TOTAL_MS. The
+ * call's wall clock is stopped while it is parked, but its CPU time counts. So
+ * a tool that computes while it is parked gains PARK_TOTAL_MS at most. In that
+ * time each of its processes is bound by the CPU limit (RLIMIT_CPU is for one
+ * process), and all together by the slot's share of the processors.
  *
- * Only the connection that runs the call may answer. Its answer is passed on to
- * the tool only, as text, which is all a client can do by being asked.
+ * Only the connection that runs the call may answer. The answer is passed to
+ * the tool as text, and nowhere else. So a client that is asked can do nothing
+ * but give the tool a text.
  */
 #include <string.h>
 
@@ -29,8 +31,8 @@ refuse(struct call *c, struct ipc_bytes questions, const char *text)
 	buf_init(&b, ARGUMENTS_MAX);
 	ask_refuse(questions, ASK_CODE_NO_ANSWER, text, &b);
 	/* If the refusal can't be sent, the channel is going down, which ends
-	 * the call. Without memory the runner waits until its wall clock ends
-	 * it. */
+	 * the call. Without memory no refusal is sent, and the tool waits until
+	 * the wall clock ends the call. */
 	if (!b.failed)
 		(void)channel_answer(c->channel, ipc_bytes(b.p, b.len));
 	buf_free(&b);
@@ -46,8 +48,8 @@ time_left(const struct call *c)
 						  : c->all->conf.ask_timeout_ms;
 }
 
-/* Returns how many calls may be parked. Half of the slots stay for calls that
- * do not wait for a client. */
+/* Returns the number of calls that may be parked. Half of the slots are left
+ * for calls that do not wait for a client. */
 static unsigned
 most(const struct calls *cs)
 {
@@ -97,8 +99,8 @@ park_ask(void *arg, uint32_t number, struct ipc_bytes json)
 		buf_free(&c->park.question);
 		return;
 	}
-	/* A task's question waits for admind, which may come by a new
-	 * connection; calls_attach sends the question again. */
+	/* A task's question waits even if admind is not connected: when admind
+	 * comes back, calls_attach sends the question again. */
 	if ((c->peer == NULL ||
 		ipc_answer(c->peer, c->request, IPC_CALL_EVENT, &m) != 0) &&
 	    !c->held->task) {
@@ -179,8 +181,9 @@ park_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
 	    table_find(&cs->by_id, id, sizeof(struct ipc_id)));
 	struct buf b;
 
-	/* A foreign call, an older question, or none: an honest gateway meets
-	 * the last two when its answer and our timer cross. */
+	/* Ignored: a call of another peer, an older question, or a call that
+	 * waits for no answer. The last two happen to an honest gateway, too,
+	 * if the timer ends the wait while the answer is on its way. */
 	if (c == NULL || c->peer != by || c->state != CALL_PARKED ||
 	    c->park.number != number)
 		return;

@@ -6,23 +6,23 @@
 #include "share.h"
 #include "table.h"
 
-enum { PRINCIPALS = 64 }; /* with calls at a time, as a rule */
+enum { PRINCIPALS = 64 }; /* that usually have calls at once */
 
 struct share {
 	struct table_node node; /* by name */
 	struct shares *all;
 	unsigned refs;
-	bool whole; /* of `local` */
+	bool whole; /* it is `local`, which may use everything */
 	size_t has[SHARES];
 	char name[];
 };
 
 struct shares {
 	struct table by_name;
-	size_t has[SHARES]; /* of all that are not whole */
+	size_t has[SHARES]; /* used by all principals but `local` */
 };
 
-/* Eighths of each thing: for one principal, for all together. */
+/* Eighths of each resource: for one principal, and for all but `local`. */
 static const struct {
 	unsigned one, together;
 } parts[SHARES] = {[SHARE_SLOTS] = {4, 6},

@@ -1,21 +1,21 @@
 /*
- * Limits what one principal may hold of the sandbox, so that the client of one
- * token starves neither other tokens nor local clients. No I/O.
+ * Limits the part of the sandbox that one principal may use, so that the client
+ * of one token starves neither other tokens nor local clients. No I/O.
  *
- * `local` has no share: only the sandbox's own bounds apply to it. Every other
- * principal has a part of each thing, and all of them together have a larger
- * part, which still leaves the rest to `local`. The parts of one principal and
- * of all together are:
+ * `local` has no limit here: only the sandbox's own bounds apply to it. Every
+ * other principal may use a part of each resource. All principals but `local`
+ * together may use a larger part, and the rest is left for `local`. The parts
+ * of one principal, and of all but `local` together, are:
  *
  *	slots			a half		three quarters
  *	calls that wait		a quarter	a half
  *	calls parked		a quarter	a half
  *	results to be judged	a quarter	a half
  *
- * A part of few is at least one. A call over its part of slots waits in the
- * queue, and others pass it.
+ * A part is never less than one. A call whose principal has used its part of
+ * the slots waits in the queue, and other calls pass it.
  *
- * The principal is the one in the intent, which the vault sealed into the
+ * The principal is taken from the intent, which the vault sealed into the
  * context, so a gateway can't choose it. It is used for this counting only.
  */
 #ifndef SHARE_H
@@ -37,12 +37,13 @@ void share_free(struct shares *);
 struct share *share_get(struct shares *, struct ipc_bytes principal);
 void share_put(struct share *); /* NULL is harmless */
 
-/* May the share have n more of `all`? */
+/* Tells whether n more of `all` fit into the principal's part, and into the
+ * part of all principals but `local`. */
 bool share_fits(const struct share *, enum share_of, size_t n, size_t all);
 void share_take(struct share *, enum share_of, size_t n);
 void share_leave(struct share *, enum share_of, size_t n);
 size_t share_has(const struct share *, enum share_of);
-/* Returns the principal's part of `all`. */
+/* Returns the principal's part of `all`, the whole for `local`. */
 size_t share_part(const struct share *, enum share_of, size_t all);
 
 #endif

@@ -9,15 +9,16 @@
 #include "log.h"
 #include "verify.h"
 
-/* One result that waits. It may outlive its call while admind looks at it. */
+/* One result under check. It outlives its call while admind has yet to
+ * answer. */
 struct verify {
 	TAILQ_ENTRY(verify) link;
 	struct verifies *all;
-	struct call *call;   /* NULL: it ended otherwise */
-	struct share *share; /* of whose call it was */
+	struct call *call;   /* NULL: the call has ended */
+	struct share *share; /* of the call's principal; referenced */
 	struct buf body, printed;
-	struct ipc_bytes value; /* in body: its structured content */
-	size_t bytes;           /* all that is kept for it */
+	struct ipc_bytes value; /* the structured content, inside body */
+	size_t bytes;           /* body, printed and the call's context */
 	struct result_dropped dropped;
 	enum { VERIFY_IDLE, VERIFY_QUEUED, VERIFY_ASKED } place;
 };
@@ -29,8 +30,8 @@ struct verifies {
 	struct event *retry;
 	struct verify_list queue; /* oldest first */
 	struct verify_list asked;
-	unsigned open; /* of asked */
-	size_t bytes;  /* of all */
+	unsigned open; /* entries of asked */
+	size_t bytes;  /* of all results */
 };
 
 static void ask(struct verifies *);
@@ -57,7 +58,7 @@ verify_new(struct event_base *base)
 	return vs;
 }
 
-/* Changes a result's place; no other function does. */
+/* Moves a result to another place (VERIFY_*), and to its list. */
 static void
 place(struct verify *v, int to)
 {
@@ -100,14 +101,14 @@ verify_forget(struct call *c)
 	if (v == NULL)
 		return;
 	v->call = NULL;
-	/* The answer to it still comes, and only then is there room for
-	 * another. */
+	/* A result that was asked about keeps its place until the answer has
+	 * come: admind is still busy with it. */
 	if (v->place != VERIFY_ASKED)
 		release(v);
 }
 
-/* Frees everything, after the calls: the results still asked about have no call
- * any more, and the loop that could bring an answer has ended. */
+/* Frees everything. Must come after the calls are freed and the loop has ended:
+ * so only results in `asked` are left, and no answer to them can come. */
 void
 verify_free(struct verifies *vs)
 {
@@ -131,8 +132,8 @@ verify_peer(struct verifies *vs, struct ipc_peer *admind)
 
 /* --- The verdict. ------------------------------------------------------ */
 
-/* Ends the call with every error, for the author; the client gets nothing of
- * the result. */
+/* Ends the call with the list of all errors, for the tool's author. The client
+ * gets no part of the result. */
 static void
 bad_result(struct call *c, const char *summary, struct ipc_bytes list)
 {
@@ -197,8 +198,8 @@ judged(struct verify *v, struct ipc_frame *f)
 		not_judged(c, "the schema cannot be used");
 		return;
 	}
-	/* admind is away, busy, or restarting: ask again, before later
-	 * results. */
+	/* admind is away, busy or restarting: this result is asked about again,
+	 * before later ones. */
 	place(v, VERIFY_QUEUED);
 	(void)evtimer_add(v->all->retry, &tv);
 }
@@ -242,9 +243,9 @@ send_one(struct verifies *vs, struct verify *v)
 	return rc;
 }
 
-/* Returns the oldest result of a principal with no result asked about, or else
- * the oldest. So one client's many results, or slow schemas, take turns with
- * those of others. */
+/* Returns the oldest result of a principal that has none in `asked`. If there
+ * is no such principal, returns the oldest result. So a client with many
+ * results or slow schemas does not keep other clients waiting. */
 static struct verify *
 next(const struct verifies *vs)
 {
@@ -308,12 +309,12 @@ make(struct call *c, struct ipc_bytes body)
 		free(v);
 		return NULL;
 	}
-	/* Present: verify_begin has found it. */
+	/* Can't fail: verify_begin has found the member. */
 	(void)json_slice(v->body.p, v->body.len, path, &p, &n);
 	v->value = ipc_bytes(p, n);
 	channel_notice(c->channel, &v->dropped);
 	channel_stdout(c->channel, &v->printed);
-	/* Its context stays too: it holds the schema, after the code. */
+	/* The call's context is kept, too, because it holds the schema. */
 	v->bytes = v->body.len + v->printed.len + c->held->plain.len;
 	v->share = share_get(c->all->shares, c->held->principal); /* is there */
 	return v;

@@ -1,15 +1,16 @@
 /*
  * Checks results against an output schema: a tool's structured content is
  * judged before any client gets it. sandboxd parses no foreign JSON, so
- * admind-check does it: RESULT_CHECK goes to admind, which passes it on.
+ * admind-check judges: RESULT_CHECK goes to admind, which passes it on.
  *
- * The runner is dead by then, and its slot free. Only the result, the printed
- * output and the call's context are kept, of those at most VERIFY_BYTES_MAX and
- * one more. At most VERIFY_OPEN_MAX results are asked about at once, so that a
- * flood of large results takes its turns with the arguments of other calls,
- * which the same process checks. If admind is away or busy, the question is
- * repeated until VERIFY_MS have passed. Then the call ends as lost: it ran, but
- * its result can't be told.
+ * During the check the runner is killed and its slot becomes free. Only the
+ * result, the printed output and the call's context are kept: at most
+ * VERIFY_BYTES_MAX for all calls, plus the output and context of the last one.
+ * At most VERIFY_OPEN_MAX results are under check at once: admind-check also
+ * checks the arguments of other calls, which a flood of large results must not
+ * delay. If admind is away or busy, the question is repeated until VERIFY_MS
+ * have passed. Then the call ends as lost: the tool ran, but its result can't
+ * be told.
  */
 #ifndef VERIFY_H
 #define VERIFY_H
@@ -22,10 +23,10 @@ enum {
 	/* One question; a check takes at most 50 ms of processor time. */
 	VERIFY_ASK_MS = 5 * 1000,
 	VERIFY_RETRY_MS = 100,
-	/* Asked about at once: one is checked, one is on its way. */
+	/* Results under check at once: one is checked, one is on its way. */
 	VERIFY_OPEN_MAX = 2,
-	/* Bytes of all results that wait: 32 of the largest. Slots do not bound
-	 * them. */
+	/* Bytes of all results that wait: 32 of the largest. The number of
+	 * slots does not bound the results, because a result has no slot. */
 	VERIFY_BYTES_MAX = 32 * 1024 * 1024
 };
 
@@ -40,13 +41,14 @@ void verify_free(struct verifies *);
 void verify_peer(struct verifies *, struct ipc_peer *);
 
 /*
- * Begins the check of the body, scanned and redacted, that a tool in RUNNING
- * returned. true if its version has an output schema: the call is CHECKING or
- * has ended. Otherwise, or if the result is the tool's own error, does nothing:
- * false.
+ * Begins the check of the body that a tool in RUNNING returned. The body is
+ * scanned and redacted. true: the version has an output schema, and the call is
+ * CHECKING or has ended. false: nothing was done, since there is no output
+ * schema, or the result is the tool's own error.
  */
 bool verify_begin(struct call *, struct ipc_bytes body);
-/* Appends the tool's output, kept since its runner is gone. */
+/* Appends the tool's printed output, which is kept while the result is under
+ * check. */
 void verify_printed(
     const struct call *, struct result_dropped *, struct buf *out);
 /* Ends the call when VERIFY_MS have passed. */

@@ -15,8 +15,8 @@
 #include "relay.h"
 #include "resolver.h"
 
-/* peek says HELLO within ms of its connection; a connection that replaces
- * another is there by then. */
+/* The wait, after peek's connection ended, before sandboxd is told. A
+ * connection that replaces the ended one is there within some ms. */
 enum { CONTROL_LINK_MS = 100 };
 
 struct control {
@@ -43,7 +43,8 @@ close_now(struct net *n)
 	net_free(n);
 }
 
-/* Answers with the report, when the last counts are in, or don't come. */
+/* Answers NET_CLOSE with the report. Called when the last counts came in, or
+ * did not come in time. */
 static void
 report(struct net *n)
 {
@@ -77,8 +78,8 @@ take_open(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
 	return ipc_answer_ok(p, m.request);
 }
 
-/* Returns the net if this connection opened it: no other changes or closes
- * it. */
+/* Returns the net if this connection opened it: no other connection may change
+ * or close it. */
 static struct net *
 own_net(struct egress *g, struct ipc_peer *p, uint64_t id)
 {
@@ -99,7 +100,8 @@ take_grants(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
 	/* The call may have ended. */
 	if ((n = own_net(g, p, m.net)) == NULL)
 		return 0;
-	/* The list that could not be taken might have been a withdrawal. */
+	/* The refused list might have withdrawn a host, so the net connects no
+	 * more. */
 	if (net_grants(n, m.grants, &e) < 0) {
 		log_event(LOG_LV_ERR, "net_grants", "%s", e.text);
 		n->over = true;
@@ -155,8 +157,9 @@ hang_up(struct ipc_peer *p, void *arg)
 	ipc_peer_close(p);
 }
 
-/* Ends the nets of a connection that ended, because no other peer would end
- * them. sandboxd opens them again when it comes back. p NULL: all nets. */
+/* Ends the nets that the ended connection p opened, because no other connection
+ * may end them. sandboxd opens them again when it comes back. p NULL: all
+ * nets. */
 static void
 sandboxd_down(struct ipc_peer *p, void *arg)
 {
@@ -172,11 +175,11 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 				close_now(n);
 		}
 	/*
-	 * peek's link goes with the last connection (p closes, and is not
-	 * counted). sandboxd numbers its nets from 1 in each of its lives. A
-	 * runner of an earlier one, whose pool has not ended yet, must not be
-	 * judged by the grants of a new one's. If sandboxd only lost a
-	 * connection, it makes a new link with the next.
+	 * peek's link is closed with sandboxd's last connection (p is closing
+	 * and not counted). Each process of sandboxd numbers its nets from 1.
+	 * So a runner of an earlier process, whose pool has not ended yet,
+	 * could be judged by the grants of a new process' net. If sandboxd only
+	 * lost its connection, it connects again and makes a new link.
 	 */
 	ipc_server_each(c->sandboxd, count, &links);
 	if (p != NULL && links == 0)
@@ -184,9 +187,10 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 }
 
 /*
- * Takes a request of peek. peek may name any net: it alone knows which listener
- * a notification came by, and it holds all of them. A taken-over peek can
- * connect to the hosts of some running call, no more.
+ * Takes a request of peek. peek may name any net: only peek knows by which
+ * listener a notification came, and it holds the listeners of all nets. An
+ * attacker who takes over peek can connect to the hosts of the running calls,
+ * no more.
  */
 static int
 peek_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
@@ -210,8 +214,8 @@ tell_lost(struct ipc_peer *p, void *arg)
 	(void)ipc_send(p, IPC_NET_EVENT, &m);
 }
 
-/* Tells sandboxd, which makes the links and would not notice that peek's is
- * gone. */
+/* Tells sandboxd if peek has no connection: sandboxd makes peek's links, and
+ * would not notice that the link is gone. */
 static void
 on_lost(evutil_socket_t fd, short what, void *arg)
 {
@@ -262,8 +266,8 @@ control_open(struct egress *g, uid_t user, struct err *e)
 		 IPC_ROLE_EGRESS, IPC_ROLE_SANDBOXD, &user, 1, &of_sandboxd, c,
 		 e)) == NULL)
 		goto fail;
-	/* sandboxd connects here too, and hands the connection on to the pool:
-	 * only peek speaks on it. */
+	/* sandboxd makes this connection, too, and hands it on to the pool.
+	 * Only peek sends on it. */
 	if (proc_socket_path(
 		&g->proc, "egress", "peek", path, sizeof(path), e) < 0 ||
 	    (c->peek = ipc_server_new(g->proc.base, path, "peek",

@@ -9,7 +9,8 @@
 
 struct control;
 
-/* Listens for sandboxd and for peek, both as sandboxd's user. NULL with why. */
+/* Listens for sandboxd and for peek. Both connections must come from the user
+ * `sandboxd`. NULL with why. */
 struct control *control_open(struct egress *, uid_t sandboxd, struct err *);
 void control_close(struct control *);
 

@@ -19,10 +19,11 @@
 #include "service.h"
 
 /*
- * Adds to the base list: sockets of the internet, their connect, and the pairs
- * that stand in for UDP and for the name server in a runner. No bind (an
- * address of ours with a listener), no AF_UNIX socket (the suite's own), no raw
- * or netlink socket beyond those opened before.
+ * Adds to the base list: internet sockets, connect, and the socketpairs that a
+ * runner gets for UDP and for its name server. bind is not added: it would make
+ * a listener at an address of ours. Nor is socket() for AF_UNIX, which could
+ * reach the suite's own sockets, or for AF_NETLINK: the netlink sockets were
+ * opened before. Raw sockets need a capability, which this process lacks.
  */
 static const struct confine_rule rules[] = {
     {SCMP_SYS(socket), 0, UINT64_MAX, AF_INET},
@@ -31,7 +32,7 @@ static const struct confine_rule rules[] = {
     {SCMP_SYS(connect), -1, 0, 0},
 };
 
-/* Writes the layers that hold, for `doctor` and the log. */
+/* Writes whether the layers of egress hold, for `doctor`. */
 static void
 say_layers(const struct egress *g, struct buf *layers)
 {
@@ -43,8 +44,8 @@ say_layers(const struct egress *g, struct buf *layers)
 	    lookup_servers(g->lookup) > 0 ? "enforced" : "missing");
 }
 
-/* Checks the lists for -t, without reading a file of the machine's (lookup_open
- * reads resolv.conf only if no server is named). */
+/* Checks the settings `never` and `dns_servers` for -t, without reading a file
+ * of the machine: lookup_open reads resolv.conf only if no server is named. */
 static int
 check_lists(const struct conf *c, struct err *e)
 {
@@ -95,7 +96,8 @@ main(int argc, char **argv)
 	g.connect_us =
 	    (uint64_t)conf_int(g.proc.conf, "connect_timeout") * 1000;
 
-	/* Opens all that reads files or needs netlink sockets, while it may. */
+	/* All that reads files or needs netlink sockets is opened here, because
+	 * confine_self forbids both. */
 	if (never_read(conf_str(g.proc.conf, "never"), &g.never, &e) < 0)
 		log_fatal("config", "%s", e.text);
 	if ((g.own = own_open(conf_str(g.proc.conf, "own_users"), &e)) ==

@@ -1,9 +1,9 @@
 /*
- * The hosts that installers may connect to: those of this machine's own
- * configuration, and no others. Neither admind nor the vault has a say in them.
+ * The hosts to which installers may connect: those of this machine's own
+ * configuration, and no others. Neither admind nor the vault can change them.
  * So an attacker who has taken over admind, or can write to its database, can
- * have a wheel fetched from the configured index, as any request for a module
- * can, and nothing else.
+ * only make an installer fetch a wheel from the configured index. Any request
+ * for a module can do that, too.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum {
 	PORT_HTTPS = 443
 };
 
-/* Writes host, host:port or [v6]:port, n bytes, as a line. */
+/* Appends a line for text, n bytes: host, host:port or [v6]:port. */
 static int
 put_host(
     struct buf *hosts, const char *text, size_t n, unsigned port, struct err *e)

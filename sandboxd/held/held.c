@@ -65,8 +65,9 @@ held_key(struct held_set *s, const uint8_t key[KEY_LEN])
 }
 
 /*
- * Returns a number for each context, larger than that of every one sealed
- * before it: the vault counts them under each of its keys.
+ * Returns the context's number, which is larger than those of all contexts that
+ * were sealed before. The vault counts contexts again under each key, so the
+ * number of keys comes first.
  */
 static uint64_t
 order_of(const struct held_set *s, uint64_t number)
@@ -75,10 +76,10 @@ order_of(const struct held_set *s, uint64_t number)
 }
 
 /*
- * Opens the sealed form. The kind is not said in clear: it is part of the data
- * the vault authenticated. So it is found by trying these kinds, and the
- * process that carried the context here can't claim it. *order is set from the
- * context's number.
+ * Opens a sealed context. Its kind is not sent in clear: it is part of the data
+ * that the vault authenticated. So the kind is found by trying each of `kinds`,
+ * and the process that carried the context here can't claim another kind.
+ * *order is set from the context's number.
  */
 static int
 open_sealed(struct held_set *s, struct context_binding *b, const uint8_t *kinds,
@@ -106,7 +107,7 @@ open_sealed(struct held_set *s, struct context_binding *b, const uint8_t *kinds,
 		}
 	}
 	/* After a restart of the vault, contexts of the old key still arrive
-	 * for a moment: the caller asks again. */
+	 * for a moment. This failure makes the caller ask again. */
 	return err_set(e, FAILURE_VAULT_UNAVAILABLE,
 	    "the context was not sealed under this sandbox's present key");
 }
@@ -215,10 +216,10 @@ read_grants(struct buf *plain, struct regrant *r, struct err *e)
 
 /*
  * Opens new grants. They come from admind and were sealed by the vault, which
- * checked the seal of each grant. They open once, as every context, and admind
- * can't hand in an older list after a newer one: a process that holds back a
- * list with a host, to bring it when the host was withdrawn, gains nothing
- * (held_take_grants). A taken-over admind can only fail to send them.
+ * checked the seal of each grant. They open once, as every context, and an
+ * older list has no effect after a newer one (held_take_grants()). So a process
+ * gains nothing if it holds back a list with a host and brings the list after
+ * the host was withdrawn. A taken-over admind can only fail to send grants.
  */
 int
 held_regrant(struct held_set *s, const struct ipc_id *server,
@@ -305,8 +306,8 @@ held_remove(struct held_set *s, const struct ipc_id *id, uint8_t listener)
 	return TABLE_OBJECT(struct held, node, n);
 }
 
-/* Keeps the arguments. They are admind's word as much as the intent, which the
- * vault sealed unread. */
+/* Keeps the arguments. They are as trustworthy as the intent: admind made both,
+ * and the vault sealed the intent unread. */
 int
 held_arguments(struct held_set *s, const struct ipc_id *execution,
     struct ipc_bytes text, struct err *e)
@@ -329,8 +330,8 @@ held_arguments(struct held_set *s, const struct ipc_id *execution,
 /*
  * Takes a context for its RUN. An id is random and told to one gateway. A peer
  * that presents it at another listener, or with other arguments than the
- * authorised ones, is not that gateway or not honest. The context is used up
- * either way: guessing and bargaining get one attempt.
+ * authorised ones, is not that gateway or not honest. The context is used up in
+ * each case, so an attacker who guesses has one attempt.
  */
 enum held_verdict
 held_take(struct held_set *s, const struct ipc_id *id, uint8_t listener,

@@ -16,16 +16,16 @@
 enum {
 	/* DESIGN: no call runs longer than 600 s, whatever a version says. */
 	HELD_TIMEOUT_MAX_MS = 600 * 1000,
-	/* A context that is not RUN is dropped within this, whatever it
-	 * says. */
+	/* A context for which no RUN comes is dropped within this time,
+	 * whatever the context says. */
 	HELD_HOLD_MAX_MS = 60 * 1000
 };
 
-/* The contents of one call's context; pointers go into plain. */
+/* The contents of one call's context. The ipc_bytes point into plain. */
 struct held {
 	struct table_node node; /* by the execution's id */
 	struct ipc_id id;
-	struct record *record; /* owned until taken over */
+	struct record *record; /* owned until records_add(); then NULL */
 	uint64_t expires_ms;
 	uint8_t listener;   /* enum listener: who may RUN it */
 	uint8_t kind;       /* enum context_kind */
@@ -34,26 +34,26 @@ struct held {
 	struct buf modules; /* digests, 32 bytes each, ascending */
 	enum runner_kind runner;
 	enum runner_driver driver; /* the form of code; CODE for a command */
-	bool task; /* outlives its RUN's connection; recorded whole */
+	bool task; /* the call outlives RUN's connection; recorded whole */
 	enum call_method method;        /* the form of its result */
 	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
 	struct ipc_bytes code;          /* source, or a specification */
 	struct ipc_bytes name;
 	struct ipc_bytes principal; /* of the intent; n = 0: none named */
 	struct ipc_bytes executable, executable_digest; /* of a command */
-	/* Hosts its version declares and its server is granted: lines as
-	 * common/request/netgrant.h spells them. A call that declares no host
-	 * has no network, and none of this costs it anything. */
+	/* requires: hosts that the call's version declares. grants: hosts that
+	 * its server is granted. Both are lines of common/request/netgrant.h. A
+	 * call that declares no host has no network and pays nothing for it. */
 	struct buf
 		requires,
 	grants;
-	/* number of the context its grants came from: a later context has a
-	 * larger number (held_key) */
+	/* number of the context that brought the grants: a later context has a
+	 * larger number (order_of() in held.c) */
 	uint64_t granted_by;
 	bool has_server;
 	struct ipc_id server; /* the server that the grants are for */
 	bool
-	    has_version; /* only TOOL: version is its approved version's hash */
+	    has_version; /* TOOL only: version is the approved version's hash */
 	struct ipc_hash version;
 	struct ipc_hash args;
 	uint64_t timeout_ms;
@@ -63,7 +63,7 @@ struct held {
 	uint64_t limit[LIMIT_COUNT];
 };
 
-struct depot_conf; /* depot.h */
+struct depot_conf; /* depot_conf.h */
 
 struct held_set {
 	struct table by_id;
@@ -75,29 +75,30 @@ struct held_set {
 	uint64_t keys; /* how many keys there were */
 	struct ipc_id epoch;
 	const struct depot_conf
-	    *installer; /* NULL: this one installs nothing */
+	    *installer; /* NULL: this sandbox installs nothing */
 };
 
 enum held_verdict {
 	HELD_OK,
 	HELD_UNKNOWN,        /* never held, used, or expired */
-	HELD_WRONG_LISTENER, /* burnt */
-	HELD_WRONG_DIGEST    /* burnt */
+	HELD_WRONG_LISTENER, /* the context is used up */
+	HELD_WRONG_DIGEST    /* the context is used up */
 };
 
 int held_init(struct held_set *, size_t max, const struct ipc_id *epoch);
-/* Sets the limits, by enum limit, of a call whose context does not say them. */
+/* Sets the default limits, by enum limit, for calls whose context names
+ * none. */
 void held_defaults(struct held_set *, const uint64_t limit[LIMIT_COUNT]);
 void held_clear(struct held_set *); /* frees all, wipes the key */
-void held_free(struct held *);      /* one, with what it still owns */
+void held_free(struct held *);      /* frees one, with all that it owns */
 /* Takes a fresh key from the vault; contexts opened before stay held. */
 void held_key(struct held_set *, const uint8_t key[KEY_LEN]);
 
-/* Returns the form its result must have: enum call_method, or
+/* Returns the form that the call's result must have: enum call_method, or
  * CALL_STRUCTURED. */
 unsigned held_form(const struct held *);
 
-/* May it connect to anything? */
+/* Tells whether the call may connect to any host. */
 static inline bool
 held_connects(const struct held *h)
 {
@@ -112,13 +113,15 @@ struct regrant {
 	uint64_t number; /* as granted_by */
 	struct buf grants;
 };
-/* Opens a context of grants (to be freed by held_regrant_free, also on
- * failure). Leaves held contexts alone. 0, or -1 with the failure to answer. */
+/* Opens a context of grants into a regrant, which must be freed by
+ * held_regrant_free, also on failure. Does not change held contexts. 0, or -1
+ * with the failure to answer. */
 int held_regrant(struct held_set *, const struct ipc_id *server,
     struct ipc_bytes sealed, struct regrant *, struct err *);
 void held_regrant_free(struct regrant *);
-/* Takes the grants if they are for h's server and later than its own. true if
- * it took them. Without memory h has no grants at all, which is safe. */
+/* Replaces h's grants if the new ones are for h's server and later than the old
+ * ones. Returns true if it did. Without memory h has no grants at all, which is
+ * safe. */
 bool held_take_grants(struct held *, const struct regrant *);
 /* Gives the grants to all contexts that wait for their RUN. */
 void held_grant_all(struct held_set *, const struct regrant *);
@@ -133,8 +136,8 @@ int held_arguments(struct held_set *, const struct ipc_id *execution,
 /* Returns a held context, or NULL. */
 struct held *held_find(const struct held_set *, const struct ipc_id *);
 /*
- * Uses a context. It leaves the set in every case but HELD_UNKNOWN, and *out is
- * then the caller's: a wrong listener or digest burns it.
+ * Uses a context. In every case but HELD_UNKNOWN the context leaves the set,
+ * and *out is then the caller's. So a wrong listener or digest uses it up, too.
  */
 enum held_verdict held_take(struct held_set *, const struct ipc_id *,
     uint8_t listener, struct ipc_bytes arguments, struct held **out);

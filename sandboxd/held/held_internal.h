@@ -7,9 +7,9 @@
 
 /*
  * Reads h->plain into h, and fills limits up from the defaults. The plaintext
- * comes from the vault, which is trusted, but from material that admind chose:
- * numbers are bounded, and code without an approval gets neither secrets nor
- * network. 0, or -1 with the failure.
+ * comes from the vault, which is trusted, but the vault made it from material
+ * that admind chose. So numbers are bounded, and code without an approval gets
+ * neither secrets nor network. 0, or -1 with the failure.
  */
 int held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
     struct err *);

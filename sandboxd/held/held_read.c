@@ -46,8 +46,8 @@ take_hash(const struct tlv *t, struct ipc_hash *out, struct err *e)
 	return 0;
 }
 
-/* Takes a module's digest. They are ascending, so that the same modules are the
- * same profile, and none comes twice. */
+/* Takes a module's digest. The digests must be ascending, so that the same
+ * modules make the same profile, and no module comes twice. */
 static int
 take_module(struct held *h, const struct tlv *t, struct err *e)
 {
@@ -64,8 +64,8 @@ take_module(struct held *h, const struct tlv *t, struct err *e)
 	return 0;
 }
 
-/* Appends a host as a line. egress, which judges by it, parses it; here it only
- * must not be more than one line. */
+/* Appends a host as a line. egress parses the line and judges by it. Here the
+ * host is only checked to be no more than one line. */
 int
 held_read_host(struct buf *list, const struct tlv *t, struct err *e)
 {
@@ -163,8 +163,8 @@ take_field(
 	case CTX_METHOD:
 		return take_method(h, t, e);
 	case CTX_TASK:
-		/* From admind alone: no other peer would come back for the
-		 * result. */
+		/* Taken from admind alone, because no other peer would come
+		 * back for the result. */
 		h->task = h->listener == LISTENER_ADMIND;
 		return 0;
 	case CTX_OUTPUT_SCHEMA:
@@ -200,7 +200,7 @@ take_field(
  * Checks that the fields are those of the kind. A command has a spec and an
  * executable, a driver of ours has a spec, Python source has neither. A
  * driver's spec is data: it is never run as code, and code is never given to a
- * driver as a spec. The kind was sealed with them.
+ * driver as a spec. The kind was sealed together with the fields.
  */
 static int
 check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
@@ -208,9 +208,9 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 	size_t digest = h->executable_digest.n;
 
 	if (h->kind == CONTEXT_MODULE) {
-		/* This runs our code alone, with no tool's text in it. This
-		 * machine's configuration says its task and its hosts
-		 * (depot.h). */
+		/* An installer runs our code alone, with no tool's text in it.
+		 * Its task and its hosts come from this machine's configuration
+		 * (depot_conf.h). */
 		if (h->runner == RUNNER_COMMAND || h->driver != DRIVER_CODE ||
 		    spec.n != 0 || h->code.n != 0 || h->executable.n != 0 ||
 		    digest != 0 || h->modules.len != 0 ||
@@ -226,7 +226,7 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 			    "the context is not that of a specification");
 		h->code = spec;
 	} else if (h->runner == RUNNER_COMMAND) {
-		/* Only an inspection may find out the digest. */
+		/* Only an inspection may lack the digest, and finds it out. */
 		if (spec.n == 0 || h->code.n != 0 || h->executable.n == 0 ||
 		    h->modules.len != 0 ||
 		    (digest != sizeof(struct ipc_hash) &&
@@ -240,7 +240,8 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 	return 0;
 }
 
-/* Is it approved code, or our code that fetches what a person asked for? */
+/* Tells whether the context runs approved code, or our code that fetches a
+ * module for which a person asked. */
 static bool
 approved(const struct held *h)
 {
@@ -271,11 +272,7 @@ fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])
 		h->limit[LIMIT_FILE_BYTES] = h->limit[LIMIT_TMP_BYTES];
 }
 
-/*
- * Reads the plaintext. It comes from the vault, which is trusted, but from
- * material that admind chose: numbers are bounded here, and secrets in a
- * context of a kind without approval are refused.
- */
+/* Reads the plaintext; held_internal.h says why it is checked. */
 int
 held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
     struct err *e)
@@ -305,7 +302,7 @@ held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
 		    "the context has no time limit or too much code");
 	if (x.hold > HELD_HOLD_MAX_MS)
 		x.hold = HELD_HOLD_MAX_MS;
-	/* Only to count what each principal holds (share.h). */
+	/* Needed only to count the calls of each principal (share.h). */
 	if (tlv_find(x.intent.p, x.intent.n, INTENT_PRINCIPAL, &t) == 1)
 		h->principal = ipc_bytes(t.p, t.n);
 	h->expires_ms = now_ms + x.hold;

@@ -90,7 +90,7 @@ cut(struct ipc_bytes b, size_t max)
 	return n;
 }
 
-/* Writes stdout and the body in the form records keep. */
+/* Writes stdout and the body in the form that records keep. */
 static void
 put_payload(struct record *r, struct ipc_bytes out, struct ipc_bytes body)
 {
@@ -184,8 +184,9 @@ write_down(struct records *rs, struct record *r, struct ipc_record *m)
 	if (rs->ledger == NULL)
 		return;
 	rc = ledger_put(rs->ledger, &r->note, m);
-	/* A task without its result is worth no more than a lost one: its
-	 * client has no other source of the result. */
+	/* A task's record (kept_len > 0) is not written without the result: to
+	 * the client, who has no other source of the result, such a task is as
+	 * good as lost. */
 	if (rc != 0 && m->stdout_result.n > 0 && m->kept_len == 0) {
 		m->stdout_result = ipc_bytes(NULL, 0);
 		m->stdout_len = 0;
@@ -237,9 +238,9 @@ done(struct records *rs, struct record *r)
 }
 
 /*
- * Is a predecessor's record well formed? The predecessor may have been taken
- * over, so its records are foreign. For a record refused here admind would end
- * the connection, each time it is sent.
+ * Tells whether a predecessor's record is well formed. The predecessor may have
+ * been taken over, so its records are not trusted. If a malformed record were
+ * sent, admind would end the connection each time.
  */
 static bool
 sound(const struct ipc_record *m)
@@ -259,7 +260,8 @@ inherit(void *arg, const struct ipc_record *m)
 
 	if (!sound(m) || memcmp(&m->epoch, &rs->epoch, sizeof(m->epoch)) == 0)
 		return NULL;
-	/* The entry from before its runner was reaped came first. */
+	/* A call may have two entries. The first one was written before the
+	 * runner was reaped; the second one replaces it. */
 	r = TABLE_OBJECT(struct record, node,
 	    table_find(&rs->by_id, &m->execution, sizeof(struct ipc_id)));
 	if (r == NULL) {
@@ -328,8 +330,9 @@ records_inherited(const struct records *rs)
 
 /* --- To admind. ----------------------------------------------------------- */
 
-/* Is a predecessor's record refused for its contents, and not for now? One such
- * record must not keep this sandbox from ever serving clients. */
+/* Tells whether to give up a predecessor's record, which admind has refused
+ * several times for its contents, and not only for now. One such record must
+ * not keep this sandbox from ever serving clients. */
 static bool
 hopeless(const struct records *rs, struct record *r, struct ipc_frame *f)
 {
@@ -351,10 +354,10 @@ hopeless(const struct records *rs, struct record *r, struct ipc_frame *f)
 }
 
 /*
- * Takes admind's answer. OK follows admind's commit: only then is the record
- * forgotten. Anything else (refused, late, connection lost) leaves it for the
- * next attempt. admind closes a row once, so a second RECORD of one id is
- * harmless.
+ * Takes admind's answer. admind sends OK after its commit, and then the record
+ * is forgotten. After any other end (refused, late, connection lost) the record
+ * stays for the next attempt, unless it is hopeless(). admind closes a row
+ * once, so a second RECORD of one id is harmless.
  */
 static void
 on_answer(void *arg, struct ipc_frame *f, enum failure gone)

@@ -5,12 +5,13 @@
  * can't fail for want of memory. It moves from the held context to the call to
  * this store. RECORD is sent again, after each reconnect and after a refusal,
  * until OK. The output and the result of a tool are worth less than the fact
- * that it ran: past a budget of bytes they are dropped and the record says so.
+ * that it ran: past a budget of bytes they are dropped, which is logged.
  *
- * Before a call is answered its record is in the ledger (common/ipc/ledger.h),
- * which outlives this process. A predecessor's records there are sent first of
- * all, as of its epoch. Only when admind has those too is this epoch named,
- * which lets admind take the predecessor's other calls for lost.
+ * Before a call is answered, its record is in the ledger (common/ipc/ledger.h),
+ * which outlives this process. A predecessor's records in the ledger are sent
+ * first of all, under the predecessor's epoch. This process names its own epoch
+ * only when admind has all those records. Then admind takes the predecessor's
+ * other calls for lost.
  */
 #ifndef RECORDS_H
 #define RECORDS_H
@@ -53,9 +54,9 @@ struct record {
 	bool delivered, sent;
 	uint64_t started_us, ended_us, cpu_us, request;
 	struct buf intent;  /* admind's TLV, given back unread */
-	struct buf payload; /* stdout, then body; a task's: and whole, _meta */
+	struct buf payload; /* stdout, body; of a task also whole body, _meta */
 	uint32_t stdout_len, meta_len, kept_len;
-	struct buf network; /* its connections: JSON, or empty */
+	struct buf network; /* the call's connections: JSON, or empty */
 	uint32_t connections, net_refused;
 	uint64_t net_bytes;
 };
@@ -67,7 +68,7 @@ struct record *record_new(const struct ipc_id *, struct ipc_bytes intent);
 int record_arguments(struct record *, struct ipc_bytes text);
 void record_free(struct record *);
 /* Keeps stdout, cut to its maximum, and body (JSON) in its kept form (kept.h),
- * which is no longer than a record's may be. Without memory keeps neither. */
+ * of at most RECORD_BODY_MAX bytes. Without memory keeps neither. */
 void record_payload(
     struct record *, struct ipc_bytes stdout_text, struct ipc_bytes body);
 /* Does the same for a task, and keeps body and _meta uncut for its client. */
@@ -78,28 +79,28 @@ struct records *records_new(
     struct event_base *, size_t max, const struct ipc_id *epoch);
 void records_free(struct records *);
 /* Opens the ledger in this process' folder of run_dir and takes over a
- * predecessor's records in it. settled is called when admind has all of those;
- * never by a process that inherits none. 0, or -1: the error says what to
- * do. */
+ * predecessor's records in it. settled is called when admind has all of these
+ * records, and never if there are none. 0, or -1: the error says what to do. */
 int records_ledger(struct records *, const char *run_dir,
     void (*settled)(void *arg), void *arg, struct err *);
 /* Returns how many records of predecessors admind does not have yet. */
 size_t records_inherited(const struct records *);
 /*
- * Writes a call's record into the ledger, before the answer. Values not known
- * yet are in it as unknown, in case it comes to be read: the CPU time while the
- * call runs, and its connections if network is not empty. Without room for all,
- * the record keeps no text there, or is not there at all, which is logged.
+ * Writes a call's record into the ledger, before the answer. A successor of
+ * this process may read it. So values that are not known yet are written as
+ * unknown: the CPU time if the call still runs (runs), and the connections as
+ * network says, if network is not empty. If the ledger has too little room, the
+ * record keeps no text there, or is not there at all, which is logged.
  */
 void records_keep(
     struct records *, struct record *, bool runs, struct ipc_bytes network);
-/* Takes the record over and sends it as soon as admind is there. */
+/* Takes ownership of the record and sends it as soon as admind is there. */
 void records_add(struct records *, struct record *);
 size_t records_count(const struct records *);
 bool records_has(const struct records *, const struct ipc_id *);
 void records_each(
     struct records *, void (*f)(struct table_node *, void *), void *);
-/* Is admind connected? */
+/* Tells whether admind is connected. */
 bool records_connected(const struct records *);
 /* Sets the connection to admind (after EPOCH_END), or NULL if there is none. */
 void records_peer(struct records *, struct ipc_peer *);

@@ -1,9 +1,9 @@
 /*
- * Lets each sealed context open once. The vault numbers them (the GCM nonce is
- * a counter), so a window over the highest number seen, as IPsec's (RFC 4303
- * section 3.4.3), remembers which were used. A context that admind, or an
- * attacker who took it over, hands in a second time is refused even long after
- * its execution was forgotten.
+ * Lets each sealed context open once. The vault numbers the contexts (the GCM
+ * nonce is a counter). A window that ends at the highest number seen remembers
+ * which numbers were used, like the window of IPsec (RFC 4303 section 3.4.3).
+ * If admind, or an attacker who took admind over, hands in a context a second
+ * time, the context is refused even long after its execution was forgotten.
  */
 #ifndef REPLAY_H
 #define REPLAY_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbers below the highest that may still come: contexts are handed in within
- * ms of being sealed, so thousands in between never happen. */
+/* How far a number may be below the highest one and still come. Contexts are
+ * handed in within ms of being sealed, so thousands never come in between. */
 enum { REPLAY_WINDOW = 8192 };
 
 struct replay {
@@ -22,8 +22,8 @@ struct replay {
 };
 
 void replay_reset(struct replay *); /* for a fresh key: numbers start again */
-/* May this number still be used? Changes nothing. */
+/* Tells whether this number may still be used. Changes nothing. */
 bool replay_fresh(const struct replay *, uint64_t number);
-void replay_mark(struct replay *, uint64_t number); /* fresh ones only */
+void replay_mark(struct replay *, uint64_t number); /* fresh numbers only */
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Calls that admind withdrew before their RUN came: the tool was stopped or
- * revoked while the gateway's RUN was on its way. The client is told that, not
- * that some id is unknown; the record may have been acknowledged and forgotten
- * by then.
+ * revoked while the gateway's RUN was on its way. The client is told this
+ * reason, not that some id is unknown. The reason is kept here, because the
+ * call's record may have been acknowledged and forgotten by then.
  */
 #ifndef WITHDRAWN_H
 #define WITHDRAWN_H
@@ -10,7 +10,7 @@
 #include "ipc.h"
 
 enum {
-	/* A RUN follows its RUN_ID within ms: only so many calls can be
+	/* A RUN follows its RUN_ID within ms, so only so many calls can be
 	 * withdrawn in between. */
 	WITHDRAWN_KEPT = 256
 };

@@ -1,11 +1,12 @@
 /*
  * See cgroup.h.
  *
- * A runner can't reach any of this for these reasons: its root holds no cgroup
- * filesystem and it can't mount one, it gets no descriptor of it, its cgroup
- * namespace begins at its own leaf, and the files belong to the pool's root,
- * which it is not. The zygote gets descriptors of leaves to be born in and
- * could write to them: it runs no tool's code.
+ * A runner can't reach the cgroup files, for these reasons. The runner's root
+ * holds no cgroup filesystem, and the runner can't mount one. It gets no
+ * descriptor of such a file. Its cgroup namespace begins at its own leaf. The
+ * files belong to the pool's root user, and the runner has another uid. The
+ * zygote gets descriptors of the leaves, in which runners are born, and could
+ * write to the leaves. But the zygote runs no tool's code.
  */
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -21,11 +22,12 @@
 #include "cgroup.h"
 
 enum {
-	/* cpu.max: how often the share is dealt out again, the kernel's own
-	 * default. A call that used up its share waits this long at most. */
+	/* The period of cpu.max, which is the kernel's default. A call that
+	 * used up its share of a period waits this long at most. */
 	CPU_PERIOD_US = 100 * 1000,
-	/* The leaf of each slot has the default weight of 100: however many
-	 * runners spin, forking and reaping go on. */
+	/* The weight of the leaves `init` and `zygote`. The leaf of a slot has
+	 * the default of 100. So forking and reaping go on, however many
+	 * runners spin. */
 	OWN_CPU_WEIGHT = 1000,
 	/* Two zygotes while one replaces the other, and the processes they
 	 * start to look at modules. */
@@ -34,8 +36,8 @@ enum {
 
 /*
  * Two warm interpreters of some tens of MiB, and the page tables that the
- * kernel charges to the forking process: half a MiB a runner, 256 runners at
- * most.
+ * kernel charges to the forking process: half a MiB for each runner, of which
+ * there are 256 at most.
  */
 #define ZYGOTE_MEMORY "536870912"
 
@@ -63,8 +65,8 @@ put_number(int dir, const char *path, uint64_t value)
 	return put(dir, path, text);
 }
 
-/* Forbids swap, which doesn't count as memory: without this a call could use as
- * much again. The file is absent on kernels and machines without swap. */
+/* Forbids swap, which doesn't count as memory: a call could use it beyond its
+ * memory limit. The file is absent on kernels and machines without swap. */
 static int
 no_swap(int dir)
 {
@@ -72,8 +74,8 @@ no_swap(int dir)
 									: -1;
 }
 
-/* Returns the number after "key " in a file of such lines; 0 if it isn't
- * there. */
+/* Returns N of the line "KEY N" with this key in a file; 0 if there is no such
+ * line. */
 static uint64_t
 number_of(int dir, const char *path, const char *key)
 {
@@ -118,8 +120,9 @@ open_dir(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Makes the zygotes' leaf. A zygote has oom_score 900 to a runner's 1000, but
- * it can only be killed for its own memory: a call's is in another leaf. */
+/* Makes the zygotes' leaf. A zygote's oom_score is 900, a runner's 1000. But a
+ * zygote is only killed for the memory of its own leaf, because calls have
+ * other leaves. */
 static int
 make_zygote(struct cgroup *c)
 {
@@ -140,8 +143,8 @@ divide(struct cgroup *c)
 
 	if (init < 0)
 		return "make its cgroup";
-	/* Out of the pool's own cgroup, which may hold no process while it
-	 * hands controllers down. */
+	/* This process leaves the pool's own cgroup, which may hold no process
+	 * while it hands controllers down. */
 	if (put(init, "cgroup.procs", "0") != 0) {
 		close(init);
 		return "move to it";
@@ -197,8 +200,8 @@ cgroup_enter_zygote(const struct cgroup *c)
 	return cgroup_on(c) ? put(c->zygote, "cgroup.procs", "0") : 0;
 }
 
-/* Is the leaf empty? Otherwise its processes are killed, and the leaf is
- * spent. */
+/* Tells whether the leaf is empty. If not, kills its processes and marks the
+ * leaf as spent. */
 static bool
 cleared(struct cgroup_leaf *l)
 {
@@ -209,7 +212,7 @@ cleared(struct cgroup_leaf *l)
 	return false;
 }
 
-/* Removes a spent leaf, once its killed processes are gone. 0 or -1. */
+/* Removes a spent leaf. 0, or -1 if killed processes are not gone yet. */
 static int
 drop_leaf(const struct cgroup *c, struct cgroup_leaf *l, const char *name)
 {
@@ -224,8 +227,8 @@ drop_leaf(const struct cgroup *c, struct cgroup_leaf *l, const char *name)
 }
 
 /*
- * Makes the leaf of a slot, which stays: no swap, and one process killed for
- * want of memory takes all with it, since half a call is of no use.
+ * Makes the leaf of a slot, without swap. If one process is killed for want of
+ * memory, the kernel kills all of the leaf, since half a call is of no use.
  */
 static int
 make_leaf(struct cgroup *c, uint32_t slot)
@@ -246,8 +249,8 @@ make_leaf(struct cgroup *c, uint32_t slot)
 		errno = saved;
 		return -1;
 	}
-	/* Since 6.12 writing to a descriptor of memory.peak makes the value
-	 * start again for that descriptor; before, the file is read-only. */
+	/* Since Linux 6.12 writing to a descriptor of memory.peak resets the
+	 * value for that descriptor; before, the file is read-only. */
 	l->peak = openat(l->dir, "memory.peak", O_RDWR | O_CLOEXEC);
 	l->resets = l->peak >= 0;
 	if (!l->resets)
@@ -264,8 +267,8 @@ cgroup_limit(struct cgroup *c, uint32_t slot, const struct cgroup_limits *w)
 	if (!cgroup_on(c))
 		return 0;
 	l = &c->leaf[slot];
-	/* The kernel does not read 0 as "none", and a call with a limit of 0
-	 * can't run: that is a broken broker, not a limit. */
+	/* To the kernel 0 does not mean "no limit", and a call with a limit of
+	 * 0 can't run. So sandboxd is broken if it sends 0. */
 	if (l->dir < 0 || w->memory_bytes == 0 || w->processes == 0 ||
 	    w->cpu_percent == 0) {
 		errno = EINVAL;
@@ -304,7 +307,7 @@ cgroup_take(struct cgroup *c, uint32_t slot, const struct cgroup_limits *w)
 	/*
 	 * The previous runner was pid 1 of its namespace and is reaped, so none
 	 * of its processes can live. If this is ever wrong, the next call must
-	 * not share limits and fate with the rest of its tree.
+	 * not share the leaf with the remaining processes.
 	 */
 	if (!cleared(l)) {
 		errno = EBUSY;
@@ -341,7 +344,8 @@ cgroup_end(struct cgroup *c, uint32_t slot, struct cgroup_usage *u)
 	    l->before.oom_kills;
 	u->cpu_us =
 	    number_of(l->dir, "cpu.stat", "usage_usec") - l->before.cpu_us;
-	/* Without a reset only a new maximum shows the peak of this use. */
+	/* Without a reset the peak of this use is known only if it is larger
+	 * than all peaks before. */
 	peak = peak_of(l);
 	if (peak > l->before.memory_peak)
 		u->memory_peak = peak;

@@ -1,18 +1,19 @@
 /*
- * One cgroup v2 leaf a slot, which binds all the processes of a call together.
+ * One cgroup v2 leaf for each slot, which binds all processes of a call.
  *
  *	POOL		given by spawn, root of our cgroup namespace
  *	POOL/init	pool-init
  *	POOL/zygote	zygotes, with limits of their own
- *	POOL/slot-NNN	the runner of that slot, and all it makes
+ *	POOL/slot-NNN	the runner of that slot, and all its processes
  *
- * A leaf is made when its slot is first used and kept: making one costs the
- * kernel more than a call does. Its limits are written when they differ from
- * its present ones, and it is used again only when nothing lives in it.
+ * A leaf is made when its slot is first used, and is kept, because making a
+ * leaf costs the kernel more than a call does. Limits are written only if they
+ * differ from the leaf's present ones. A leaf is used again only when no
+ * process lives in it.
  *
- * cgroup.kill is the backstop, not the rule: SIGKILL to a runner, which is pid
- * 1 of its namespace, takes its tree. cgroup.kill ends any process that lives
- * in the leaf after that, and then the leaf is made again: on kernel 6.1 every
+ * cgroup.kill is rarely needed: SIGKILL to a runner, which is pid 1 of its
+ * namespace, kills its whole tree. If a process lives in the leaf after that,
+ * cgroup.kill ends it. Then the leaf is made again, because on kernel 6.1 every
  * process that clone3(2) puts into a cgroup once killed that way dies at birth
  * (decision 0012).
  *
@@ -38,13 +39,13 @@ struct cgroup_limits {
 struct cgroup_usage {
 	uint64_t memory_peak; /* bytes; 0: the kernel doesn't tell */
 	uint64_t cpu_us;      /* user and system time */
-	uint32_t oom_kills;   /* processes killed for want of its memory */
+	uint32_t oom_kills;   /* processes killed at the memory limit */
 };
 
 struct cgroup_leaf {
 	int dir;                    /* -1: not made yet; owned */
 	int peak;                   /* memory.peak, or -1 */
-	bool resets;                /* does it start again for each use? */
+	bool resets;                /* can memory.peak be reset? */
 	struct cgroup_limits has;   /* as last written; zero: not yet */
 	struct cgroup_usage before; /* counters when this use began */
 	bool spent;                 /* killed: not to be used again */
@@ -59,7 +60,7 @@ struct cgroup {
  * Takes over the pool's directory from descriptor fd, if spawn gave one: moves
  * this process to POOL/init, hands the controllers down, makes POOL/zygote.
  * Appends "call_cgroup=enforced", or degraded with the reason, or nothing if
- * there is no cgroup. Never fails otherwise.
+ * there is no cgroup. The pool goes on in each case.
  */
 void cgroup_start(struct cgroup *, int fd, struct buf *layers);
 bool cgroup_on(const struct cgroup *);
@@ -67,19 +68,19 @@ bool cgroup_on(const struct cgroup *);
  * or -1 with errno. */
 int cgroup_enter_zygote(const struct cgroup *);
 /*
- * Readies a free slot's leaf for its next use with these limits. 0; 1 if its
- * directory is a new one; -1 with errno: EBUSY if a process still lives in it,
- * which is killed.
+ * Prepares a free slot's leaf for its next use with these limits. 0; 1 if the
+ * leaf's directory is new; -1 with errno. EBUSY: a process still lives in the
+ * leaf, and is being killed.
  */
 int cgroup_take(struct cgroup *, uint32_t slot, const struct cgroup_limits *);
 /* Returns the leaf's directory for clone3(2), borrowed; -1 without cgroups. */
 int cgroup_dir(const struct cgroup *, uint32_t slot);
-/* Sets other limits for the use under way. 0 or -1 with errno. */
+/* Sets other limits for the slot's present use. 0 or -1 with errno. */
 int cgroup_limit(struct cgroup *, uint32_t slot, const struct cgroup_limits *);
 /*
- * Ends the use under way, whose runner was reaped, and tells its cost (zeroes
- * if unknown). SIGKILLs the processes that live in the leaf all the same; true
- * if there were any.
+ * Ends the slot's present use, whose runner was reaped, and tells the cost of
+ * the use (zeroes if unknown). If processes still live in the leaf, kills them
+ * and returns true.
  */
 bool cgroup_end(struct cgroup *, uint32_t slot, struct cgroup_usage *);
 

@@ -19,8 +19,8 @@ enum {
 	SEND_S = 10
 };
 
-/* Looks for a mandatory layer that these lines call missing, and puts it into
- * err. 0 or -1. */
+/* Returns -1 with err if these lines say that a mandatory layer is missing,
+ * else 0. */
 static int
 judge(struct ipc_bytes lines, struct err *e)
 {

@@ -3,17 +3,17 @@
  *
  *	mcpbox-pool-init LIBEXEC_DIR MODULE_STORE COMMANDS
  *
- * Descriptor 3 is sandboxd's socket, 4 the liveness socket to spawn; both are
- * socketpair ends, so holding them is the right to use them. It has zygotes
- * started (starter.h), passes FORK to the one that forks (zygotes.h), holds the
- * runners' pidfds, obeys KILL, reaps, and reports. When sandboxd, spawn or that
- * zygote goes away it exits, and with pid 1 the kernel kills everything in the
- * pid namespace: nothing of the pool can outlive the process that answers for
- * it.
+ * Descriptor 3 is sandboxd's socket, 4 the liveness socket to spawn. Both are
+ * socketpair ends, so holding them is the right to use them. pool-init has
+ * zygotes started (starter.h), passes FORK to the current one (zygotes.h),
+ * holds the runners' pidfds, obeys KILL, reaps, and reports. It exits when
+ * sandboxd, spawn, the starter, peek or the current zygote ends. Then the
+ * kernel kills all processes of the pid namespace, so that nothing of the pool
+ * outlives pool-init.
  *
- * Plain C on poll(2), no library but common/'s base: it has a capability over
- * every runner. A runner can't reach it: it has no descriptor to it, and a
- * nested pid namespace can't name it.
+ * It is plain C on poll(2), with no library but common/'s base, because it has
+ * a capability over every runner. A runner can't reach pool-init: it has no
+ * descriptor to pool-init, and can't name it from a nested pid namespace.
  */
 #include <sys/poll.h>
 #include <sys/resource.h>
@@ -47,11 +47,11 @@
 #endif
 
 static struct slots slots;
-static struct cgroup cgroup;      /* a leaf a slot, where there are cgroups */
-static bool leaf_told[SLOTS_MAX]; /* the zygote that forks has this leaf */
+static struct cgroup cgroup;      /* a leaf for each slot */
+static bool leaf_told[SLOTS_MAX]; /* the current zygote has this leaf */
 static struct zygotes zygotes;
 static pid_t starter_pid;
-static struct door door;  /* peek, and the way of listeners to it */
+static struct door door;  /* to peek */
 static struct buf layers; /* the layers, for POOL_REPORT */
 
 /* Ends the process and with it the whole pool; the only way out. */
@@ -75,9 +75,9 @@ send_timeout(int sock)
 }
 
 /*
- * Ends before there is a zygote. The layer that could not be made goes to the
- * broker, which shows it (an empty interpreter: nothing will be forked), and to
- * the log with its remedy.
+ * Ends before there is a zygote. Reports the missing layer to sandboxd, which
+ * shows it. An empty interpreter says that no runner will be forked. Logs the
+ * error with the layer's remedy.
  */
 static _Noreturn void
 die_without(const char *layer, const struct err *e)
@@ -94,8 +94,8 @@ die_without(const char *layer, const struct err *e)
 }
 
 /*
- * Sends to the broker, blocking. A broker that does not read is as good as
- * gone: SO_SNDTIMEO on both sockets turns that into an error here.
+ * Sends to sandboxd, blocking. If sandboxd does not read, it counts as gone:
+ * SO_SNDTIMEO (send_timeout) makes that an error here.
  */
 static void
 to_broker(enum ipc_type type, const void *msg)
@@ -153,7 +153,7 @@ reap_slot(uint32_t number)
 	    (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
 	    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
 	m.peak_kib = (uint64_t)ru.ru_maxrss;
-	/* rusage leaves out processes that the namespace's end killed. */
+	/* rusage omits processes that were killed with the namespace. */
 	if (cgroup_end(&cgroup, number, &used))
 		log_event(LOG_LV_ERR, "leaf_populated",
 		    "something lived on in slot %u's cgroup and was killed",
@@ -180,12 +180,12 @@ reap_slots(void)
 }
 
 /*
- * Reaps every other child: the zygote and the starter (which ends the pool),
- * zygotes that were replaced, and orphans that became ours. A zombie that is
- * not of a live slot may be a runner whose FORKED is still on its way. Its exit
- * status must be kept for that, so nothing is done while a fork is pending. For
- * the same reason a zombie is first only looked at, then the slots are reaped
- * again: if none of them ended, the zombie was no slot's.
+ * Reaps all other children: replaced zygotes, and orphans that became ours. The
+ * end of the current zygote, the starter or peek ends the pool. A zombie may
+ * also be a runner whose FORKED is under way, and its exit status must be kept.
+ * So nothing is done while a fork is pending. For the same reason a zombie is
+ * first only looked at, and then reap_slots() is called. If it reaps none, the
+ * zombie is not a runner.
  */
 static void
 reap_strays(void)
@@ -226,8 +226,8 @@ refuse_fork(const struct ipc_fork *m, const char *step, int error)
 }
 
 /*
- * Readies the slot's cgroup, and gives it to a zygote that has not seen it
- * yet. 0 or -1 with errno.
+ * Prepares the slot's leaf, and gives it to the current zygote if that does not
+ * have it yet. 0 or -1 with errno.
  */
 static int
 ready_leaf(const struct ipc_fork *m)
@@ -272,8 +272,8 @@ on_fork(struct ipc_frame *f)
 }
 
 /*
- * Starts another zygote. A zygote that can't be replaced now does no harm: it
- * goes on, and sandboxd asks again when it misses the new one's report.
+ * Starts another zygote. If that fails, the current one goes on, and sandboxd
+ * asks again when the report of a new zygote does not come.
  */
 static void
 on_recycle(void)
@@ -286,10 +286,10 @@ on_recycle(void)
 }
 
 /*
- * Sets other limits for the call that a waiting runner is about to get. Slot
- * and generation must be those of a use under way. A use that has ended is no
- * error: its EXITED is on its way. The broker may set any limits here: it holds
- * every call anyway, and the unit's own limits stay above.
+ * Sets other limits for the call that a waiting runner is about to get. Does
+ * nothing if slot and generation are not those of a present use: then EXITED is
+ * on its way. sandboxd may set any limits here, because it controls every call
+ * anyway, and the limits of the service unit hold for all.
  */
 static void
 on_limit(struct ipc_frame *f)
@@ -371,8 +371,9 @@ on_fork_failed(struct zygote *z, struct ipc_frame *f)
 		reap_strays();
 }
 
-/* Takes a zygote's report: FORKs go to it from here on. Its layers follow ours;
- * sandboxd asks for no runner before it has the first report. */
+/* Takes a zygote's report: from now on FORKs go to this zygote. Sends our
+ * layers and the zygote's to sandboxd, which sends no FORK before the first
+ * report. */
 static void
 on_report(struct zygote *z, struct ipc_frame *f)
 {
@@ -382,8 +383,8 @@ on_report(struct zygote *z, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		die("zygote_malformed", e.text);
-	/* A zygote that forks nothing, since a layer is missing, names the
-	 * layer and ends. */
+	/* A report without an interpreter names a missing layer. Its zygote
+	 * forks nothing and ends. */
 	if (m.interpreter.n > 0) {
 		if (zygotes_reported(&zygotes, z) != 0)
 			die("zygote_confused", "it reports a second time");
@@ -452,8 +453,8 @@ on_broker(void)
 	ipc_frame_free(&f);
 }
 
-/* Takes a zygote's frame. A zygote that does not fork yet may fail; without the
- * one that forks, or one that owes an answer, nothing is certain. */
+/* Takes a zygote's frame. A coming zygote may fail. If the current or the
+ * leaving one fails, the state of FORKs is not known, so the pool ends. */
 static void
 on_zygote(struct zygote *z)
 {
@@ -492,7 +493,7 @@ enum {
 	AT_SLOTS
 };
 
-/* Fills the poll set: the fixed descriptors (-1 is passed over), then the live
+/* Fills the poll set: the fixed descriptors (poll ignores -1), then the live
  * slots' pidfds, which become readable when the runner ends (pidfd_open(2)). */
 static nfds_t
 poll_set(struct pollfd *p, uint32_t *number, int child)
@@ -533,16 +534,16 @@ serve(int child)
 				continue;
 			die("poll", strerror(errno));
 		}
-		/* spawn never writes: any event there is its end. */
+		/* spawn never writes: any event here is spawn's end. */
 		if (p[AT_LIVENESS].revents != 0)
 			die("spawn_gone", "spawn closed the liveness socket");
-		/* After its report peek says nothing. */
+		/* peek sends nothing after its report. */
 		if (p[AT_PEEK].revents != 0)
 			die("peek_gone", "peek closed its socket");
 		for (nfds_t i = AT_SLOTS; i < n; i++)
 			if (p[i].revents != 0)
 				(void)reap_slot(number[i]);
-		/* Last the zygote whose report makes it the current one. */
+		/* `coming` is last: its report makes it the current one. */
 		if (p[AT_LEAVING].revents != 0)
 			on_zygote(&zygotes.leaving);
 		if (p[AT_CURRENT].revents != 0)
@@ -572,7 +573,7 @@ main(int argc, char **argv)
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		die("signal", strerror(errno));
 	buf_init(&layers, 4096);
-	/* First: an earlier descriptor could be taken for the cgroup. */
+	/* Must be first: a new descriptor could get this number. */
 	cgroup_start(&cgroup, SETUP_CGROUP_FD, &layers);
 	send_timeout(SETUP_BROKER_FD);
 	send_timeout(SETUP_LIVENESS_FD);

@@ -11,7 +11,7 @@
 
 #include "setup.h"
 
-/* Writes a short text to a file of the own proc. */
+/* Writes a short text to a file of the proc mounted here. */
 static int
 put_file(const char *path, const char *text, struct err *e)
 {
@@ -32,25 +32,27 @@ int
 setup_namespaces(struct buf *layers, struct err *e)
 {
 	/*
-	 * Mount events must not pass between host and pool: the namespace is a
-	 * copy whose mounts are slaves or shared peers of the host's.
+	 * Mount events must not pass between host and pool. This namespace is a
+	 * copy of the host's, so its mounts are slaves or shared peers of the
+	 * host's mounts until they are private.
 	 */
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return err_sys(
 		    e, FAILURE_SANDBOX_UNAVAILABLE, "make all mounts private");
 	/*
-	 * Mount a proc of our own pid namespace over the host's: the zygote and
-	 * the runners' set-up see the pool's processes only, and the runners'
-	 * subset=pid proc mounts only while a full one is visible.
+	 * Mount a proc of our own pid namespace over the host's, so that the
+	 * zygote and the runners' set-up see the pool's processes only. It is a
+	 * full proc, because the runners' subset=pid proc can be mounted only
+	 * while a full one is visible.
 	 */
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		NULL) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "mount /proc");
 	/*
-	 * No process in the pool, whatever it takes over, makes another user
-	 * namespace: most kernel holes of the last years needed to start there.
-	 * The limit belongs to our user namespace and can be raised only with
-	 * CAP_SYS_RESOURCE in it, which no runner has.
+	 * No process in the pool may make another user namespace, whatever an
+	 * attacker has taken over: most kernel holes of the last years needed
+	 * to start there. The limit belongs to our user namespace and can be
+	 * raised only with CAP_SYS_RESOURCE in it, which no runner has.
 	 */
 	if (put_file("/proc/sys/user/max_user_namespaces", "0", e) != 0)
 		return -1;

@@ -16,10 +16,11 @@ enum {
 	SETUP_ZYGOTE_FD = 3
 };
 
-/* Makes mounts private, mounts an own proc, sets max_user_namespaces = 0.
+/* Makes mounts private, mounts a new proc, sets max_user_namespaces = 0.
  * Appends "name=state" lines to layers. 0 or -1. */
 int setup_namespaces(struct buf *layers, struct err *);
-/* Keeps CAP_KILL alone; sets no_new_privs; makes us not dumpable. */
+/* Drops all capabilities but CAP_KILL, sets no_new_privs, and makes this
+ * process not dumpable. Appends a line to layers. 0 or -1. */
 int setup_drop(struct buf *layers, struct err *);
 
 #endif

@@ -18,23 +18,23 @@
  * broken. */
 enum { ANSWER_S = 10 };
 
-/* The programs it can start; the byte that asks. */
+/* The programs that the starter can start, as the byte of a request. */
 enum { ZYGOTE, PEEK, PROGRAMS };
 
 static const char *const name[PROGRAMS] = {"mcpbox-runner", "mcpbox-peek"};
 static char path[PROGRAMS][256];
 static int to_starter = -1;
 
-/* Executes a program, in the child: descriptors 0-2 stay, 3 is the socket, the
- * rest closes. */
+/* Executes a program, in the child. Descriptors 0 to 2 stay, 3 becomes the
+ * socket, and all others are closed. */
 static _Noreturn void
 exec_program(
     int which, const struct cgroup *cg, char *const settings[3], int sock)
 {
 	char *argv[] = {path[which], settings[1], settings[2], NULL};
-	/* The loader resolves all symbols at once: symbols left for the first
-	 * call would be resolved in each runner again, by reading the tables of
-	 * all libraries. */
+	/* The loader resolves all symbols at the start. Otherwise each runner
+	 * would resolve a symbol again at its first use, by reading the tables
+	 * of all libraries. */
 	static char bind_now[] = "LD_BIND_NOW=1";
 	char *envp[] = {bind_now, NULL};
 	sigset_t none;
@@ -80,8 +80,8 @@ send_fd(int sock, char byte, int fd)
 	return sendmsg(sock, &m, MSG_NOSIGNAL) == 1 ? 0 : -1;
 }
 
-/* Receives the descriptor, or -1: the other side closed or sent something
- * else. */
+/* Receives one byte and a descriptor. Returns the descriptor, or -1 if the
+ * other side closed or sent something else. */
 static int
 receive_fd(int sock, char *byte)
 {
@@ -102,8 +102,8 @@ receive_fd(int sock, char *byte)
 	return fd;
 }
 
-/* Keeps standard error and these two, closes all others: the starter must hold
- * neither the broker's socket nor spawn's. */
+/* Closes all descriptors from 3 on but a and b: the starter must hold neither
+ * sandboxd's socket nor spawn's. */
 static int
 close_others(int a, int b)
 {
@@ -143,7 +143,7 @@ serve(const struct cgroup *cg, char *const argv[4], int sock)
 	int fd;
 
 	rename_process(argv[0]);
-	/* Executing the runner gives it no right that we do not have. */
+	/* no_new_privs: no program gets a right that the starter lacks. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
 	    close_others(sock, cg->zygote) != 0)

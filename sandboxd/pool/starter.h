@@ -1,16 +1,17 @@
 /*
- * The process that starts zygotes, and peek.
+ * The starter: the process that starts zygotes, and peek.
  *
- * A zygote needs the capabilities of the pool's root; pool-init, which talks to
- * the broker, keeps CAP_KILL alone. So, before it gives up the others, it forks
- * this process, which has them and hears from pool-init alone: on a socketpair,
- * one byte (which of the two) and one descriptor for each, answered by its pid.
- * The programs and their arguments were fixed before. They are pool-init's
- * children (CLONE_PARENT).
+ * A zygote needs the capabilities of the pool's root. pool-init, which talks to
+ * sandboxd, keeps CAP_KILL only. So pool-init forks the starter before it gives
+ * up the other capabilities. The starter keeps them, and takes requests from
+ * pool-init only, on a socketpair: one byte, which names the program, and one
+ * descriptor for it. The answer is the new process' pid. The programs and their
+ * arguments were fixed before. The processes are children of pool-init
+ * (CLONE_PARENT).
  *
- * An attacker who takes over pool-init gains nothing by it beyond the zygote he
- * commands already: another process of the same program with the same rights.
- * It ends with pool-init, whose pid namespace it lives in.
+ * An attacker who takes over pool-init commands a zygote already. By the
+ * starter he gains only more processes of the same programs, with the same
+ * rights. The starter ends with pool-init, in whose pid namespace it lives.
  */
 #ifndef STARTER_H
 #define STARTER_H
@@ -20,19 +21,19 @@
 #include "cgroup.h"
 #include "err.h"
 
-/* Starts the starter. argv: pool-init's: program, libexec directory, module
- * store, commands. The first is overwritten in the new process, so that ps(1)
- * tells the two apart. Called once, while all capabilities are there. Returns
- * its pid, or -1. */
+/* Starts the starter. argv: pool-init's arguments (program, libexec directory,
+ * module store, commands). The new process overwrites argv[0], so that ps(1)
+ * tells the two apart. Called once, while pool-init has all capabilities.
+ * Returns the starter's pid, or -1. */
 pid_t starter_start(const struct cgroup *, char *const argv[4], struct err *);
 /*
- * Starts mcpbox-runner of the libexec directory with the other two arguments,
- * in the zygotes' cgroup if there is one, with one end of a socketpair on fd
- * 3, standard error and nothing else. *sock is ours (CLOEXEC), *pid its
- * process, a child of ours. 0 or -1.
+ * Starts mcpbox-runner of the libexec directory, with module store and commands
+ * as arguments, in the zygotes' cgroup if there is one. It has descriptors 0 to
+ * 2, one end of a socketpair as 3, and no other. *sock is the other end
+ * (CLOEXEC, the caller's), *pid the process, a child of ours. 0 or -1.
  */
 int starter_zygote(int *sock, pid_t *pid, struct err *);
-/* Likewise mcpbox-peek, without arguments, in the starter's own cgroup. */
+/* Does the same for mcpbox-peek, without arguments, in the starter's cgroup. */
 int starter_peek(int *sock, pid_t *pid, struct err *);
 
 #endif

@@ -25,7 +25,8 @@ give_up_coming(struct zygotes *zs, const char *why)
 	log_event(LOG_LV_ERR, "zygote_failed", "%s", why);
 	close(zs->coming.sock);
 	zs->coming.sock = -1;
-	/* Its pid is not reused before it is reaped, and then it is 0 here. */
+	/* The pid is not reused before reap_strays() reaps the zygote and sets
+	 * pid to 0. */
 	if (zs->coming.pid != 0)
 		(void)kill(zs->coming.pid, SIGKILL);
 }

@@ -1,11 +1,12 @@
 /*
- * The zygote that forks, and at most one other: the one that will replace it
- * once it reports, or the one it has replaced, until that one has answered its
- * FORKs. Runners are pool-init's children and outlive their zygote.
+ * The current zygote, which forks, and at most one other. That is a coming
+ * zygote, which will replace the current one when it reports, or a leaving one,
+ * which was replaced and still has FORKs to answer. Runners are pool-init's
+ * children and outlive their zygote.
  *
  *	start	-> coming
  *	report	coming -> current, current -> leaving
- *	answer	the last one it owed: leaving -> closed, which ends it
+ *	answer	to the last FORK: leaving -> closed, and so it ends
  */
 #ifndef ZYGOTES_H
 #define ZYGOTES_H
@@ -19,7 +20,7 @@ struct zygote {
 	int sock; /* -1: there is none */
 	pid_t pid;
 	unsigned serial;
-	unsigned forking; /* FORKs it has not answered */
+	unsigned forking; /* FORKs that it has not answered */
 };
 
 struct zygotes {
@@ -32,19 +33,20 @@ struct zygotes {
 
 void zygotes_init(struct zygotes *);
 /*
- * Has another zygote started. A coming one that has not reported is given up
- * for it. While the former zygote still owes an answer none is started, so
- * there are never more than two. 0, or -1 with err: nothing else was changed.
+ * Has another zygote started. An earlier coming zygote, which did not report,
+ * is given up first. While there is a leaving zygote, none is started, so there
+ * are never more than two. 0, or -1 with err: no zygote was started.
  */
 int zygotes_start(struct zygotes *, struct err *);
 /* Notes that the current zygote was sent FORK for a slot. */
 void zygotes_asked(struct zygotes *, uint32_t slot);
-/* Notes that this zygote answered for a slot. -1: it was not asked. */
+/* Notes that this zygote answered for a slot. 0, or -1: it was not asked. */
 int zygotes_answered(struct zygotes *, struct zygote *, uint32_t slot);
-/* Notes that this zygote reported. -1: it has before. */
+/* Makes a coming zygote, which reported, the current one. 0, or -1: the zygote
+ * is not coming, so it reported before. */
 int zygotes_reported(struct zygotes *, struct zygote *);
-/* Drops a zygote whose socket broke. 0 if the others can go on: it was only
- * coming. */
+/* Drops a coming zygote whose socket broke. 0, or -1 if the pool can't go on:
+ * the zygote is not coming, or there is no current one. */
 int zygotes_gone(struct zygotes *, struct zygote *, const char *why);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * The number of runners that wait ahead of their calls: between two bounds, by
- * demand.
+ * The number of runners that should wait ahead of their calls. It follows the
+ * demand between two bounds.
  *
- * It grows by one with each call that found none waiting. After a whole period
- * that left some unused, it shrinks by half of those. So half of a burst is met
- * at its second wave, idle time gives the memory back within half a minute, and
- * no clock or rate has to be guessed. No I/O and no clock here.
+ * The number grows by one with each call that found no runner waiting. After a
+ * whole period in which some runners were not needed, it shrinks by half of
+ * them. So half of a burst finds runners at its second wave, idle time gives
+ * the memory back within half a minute, and no rate has to be guessed. There is
+ * no I/O and no clock here.
  */
 #ifndef DEMAND_H
 #define DEMAND_H
@@ -17,8 +18,8 @@ enum { DEMAND_PERIOD_MS = 5000 };
 
 struct demand {
 	unsigned min, max, target;
-	unsigned least; /* runners that waited at the period's worst moment */
-	bool missed;    /* a call found none in this period */
+	unsigned least; /* fewest runners that waited in this period */
+	bool missed;    /* a call found no runner in this period */
 	uint64_t since_ms;
 };
 
@@ -28,7 +29,7 @@ void demand_init(struct demand *, unsigned min, unsigned max, uint64_t now_ms);
 void demand_taken(struct demand *, unsigned left);
 /* Counts a call that found no runner. */
 void demand_missed(struct demand *);
-/* Lets time go on; `waiting` runners wait now. */
+/* Ends the period if it is over. `waiting` runners wait now. */
 void demand_tick(struct demand *, unsigned waiting, uint64_t now_ms);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* --- A runner's states. ------------------------------------------------- */
 
-/* Closes the channel: no more events of the runner come. */
+/* Closes the channel, so no more events of the runner come. */
 void
 life_hang_up(struct runner *r)
 {
@@ -25,8 +25,8 @@ life_hang_up(struct runner *r)
 }
 
 /*
- * Changes a runner's state; no other function does: counts, lists, channel and
- * process. GONE frees the runner.
+ * Changes a runner's state, and with it the counts, the lists, the channel and
+ * the process. No other function changes the state. GONE frees the runner.
  */
 void
 life_change(struct runner *r, enum runner_state to)
@@ -50,8 +50,8 @@ life_change(struct runner *r, enum runner_state to)
 		r->profile->forking++;
 		break;
 	case RUNNER_READY:
-		/* The oldest is taken first: it has had time to get its pages
-		 * ready (runner/prefault.c). */
+		/* The oldest is taken first, because it has had time to get its
+		 * pages ready (runner/life/prefault.c). */
 		TAILQ_INSERT_TAIL(&r->profile->waiting, r, link);
 		r->profile->ready++;
 		break;
@@ -73,8 +73,8 @@ life_change(struct runner *r, enum runner_state to)
 	rs->count[to]++;
 }
 
-/* Drops a runner that is not needed any more. A reaped runner whose channel's
- * end was not read yet has nothing to wait for. */
+/* Drops a runner that is not needed any more. A runner that was reaped already,
+ * though its channel's end was not read yet, is freed at once. */
 void
 life_dismiss(struct runner *r)
 {
@@ -93,10 +93,10 @@ back_off(struct runners *rs)
 }
 
 /*
- * Ends a runner that failed before a call had it. If a call waits for the
- * runner, that call's failure pays for it. Runners forked for later must not
- * become a storm of forks, so each failure without a success between doubles
- * the pause.
+ * Ends a runner that failed before a call had it. If a call waits for a runner
+ * of this profile, that call fails. Runners that are forked for later must not
+ * become a storm of forks, so each failure doubles the pause until a call takes
+ * a runner.
  */
 void
 life_fail(struct runner *r, const char *text)
@@ -106,7 +106,8 @@ life_fail(struct runner *r, const char *text)
 
 	back_off(rs);
 	log_event(LOG_LV_ERR, "runner_failed", "%s", text);
-	/* Keeps the profile beyond its runner for the calls below. */
+	/* The functions called below need the profile after its runner is
+	 * gone. */
 	p->refs++;
 	life_dismiss(r);
 	rs->events.failed(rs->arg, p, text);
@@ -159,7 +160,7 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 	    step != NULL ? step : "?", path != NULL ? path : "",
 	    strerror((int)m.error));
 	(void)err_set(&v, FAILURE_NONE, "the runner could not be confined");
-	/* The only step that can fail because of the version's own wish. */
+	/* Only this step can fail because of the version's own content. */
 	if (ipc_streq(m.step, "modules"))
 		(void)err_set(&v, FAILURE_NONE,
 		    "the module with the digest %s, which this version uses, "
@@ -229,9 +230,9 @@ on_fork_failed(void *owner, const char *step, int error)
 }
 
 /*
- * Takes a runner's reaping. Its channel may still hold its last message (why it
- * could not be confined): the channel's end, which is certain now, decides
- * then.
+ * Takes the report that a runner was reaped. If no call had the runner, its
+ * channel may still hold its last message (why it could not be confined). Then
+ * the runner stays until the channel's end is read, which is certain to come.
  */
 static void
 on_exited(void *owner, const struct ipc_exited *m)

@@ -33,8 +33,8 @@ start_later(struct pool *p)
 	timer_in(p, p->backoff_ms);
 }
 
-/* Keeps for doctor the layer that kept the last pool from starting, until a
- * pool has started. Logged once here, with its remedy. */
+/* Keeps for doctor the layers of a pool that could not start, until a pool has
+ * started. Logs the missing layer once, with its fix. */
 static void
 refused(struct pool *p, struct ipc_bytes layers)
 {
@@ -135,7 +135,7 @@ on_spawn_up(struct ipc_peer *peer, void *arg)
 {
 	struct pool *p = arg;
 
-	/* A pool of an earlier spawn ends with it; don't wait to see it. */
+	/* A pool ends with its spawn. Don't wait until the end is seen. */
 	if (p->peer != NULL)
 		pool_restart(p, "spawn was restarted");
 	else
@@ -197,8 +197,8 @@ on_limited(struct pool *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Takes a zygote's report. The first makes the pool ready; a later one is that
- * of a zygote that replaced another. */
+/* Takes a zygote's report. The first report makes the pool ready. A later one
+ * comes from a zygote that replaces another. */
 static int
 on_report(struct pool *p, struct ipc_frame *f)
 {
@@ -208,8 +208,8 @@ on_report(struct pool *p, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return -1;
-	/* A zygote that forks nothing: the pool ends now, or keeps its old
-	 * zygote. The next attempt may find the cause mended. */
+	/* This zygote can't fork: the pool ends now, or keeps its old zygote.
+	 * At the next attempt the cause may be gone. */
 	if (m.interpreter.n == 0) {
 		refused(p, m.layers);
 		return 0;
@@ -242,8 +242,8 @@ on_report(struct pool *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Takes a message of pool-init, which is trusted, but checked: a message that
- * names no current use ends the pool. */
+/* Takes a message of pool-init. pool-init is trusted, but its messages are
+ * checked: one that names no current use of a slot ends the pool. */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -265,7 +265,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	}
 }
 
-/* Forgets the pool: every use of a slot ended with it. */
+/* Forgets the pool. Every use of a slot has ended with the pool. */
 static void
 forget(struct pool *p)
 {
@@ -282,7 +282,7 @@ forget(struct pool *p)
 	start_later(p);
 }
 
-/* Closes the socket; its end is not reported any more. */
+/* Closes the socket to pool-init. on_down() then ignores its end. */
 static void
 give_up(struct pool *p)
 {
@@ -296,7 +296,7 @@ on_down(struct ipc_peer *peer, void *arg)
 {
 	struct pool *p = arg;
 
-	/* Given up before; p itself may be gone. */
+	/* give_up() was called before; p itself may be freed. */
 	if (ipc_peer_data(peer) == NULL)
 		return;
 	log_event(LOG_LV_WARN, "pool_lost", "pool-init is gone");
@@ -355,7 +355,7 @@ pool_adopt(struct pool *p, int sock, uint32_t uids)
 	    .message = on_message, .down = on_down};
 	struct err e;
 
-	/* Fewer uids than slots would make two runners share one. */
+	/* With fewer uids than slots, two runners would share a uid. */
 	if (uids < p->nslots + POOL_UID_FIRST - 1) {
 		log_event(LOG_LV_ERR, "pool_uids",
 		    "%u uids are too few for %u slots", (unsigned)uids,
@@ -388,7 +388,8 @@ pool_recycle(struct pool *p, const char *why)
 {
 	struct ipc_recycle m = {0};
 
-	/* The reason may have arisen after the zygote under way started. */
+	/* If a new zygote is under way, replace it, too: the reason may have
+	 * arisen after its start. */
 	p->recycle_again = p->recycling;
 	if (!p->ready || p->recycling)
 		return;
@@ -469,7 +470,7 @@ pool_spawn_layers(const struct pool *p)
 	return peer != NULL ? ipc_peer_layers(peer) : "";
 }
 
-/* Is there a line with this beginning? */
+/* Tells whether a line begins with this text. */
 static bool
 says(const char *lines, const char *begin)
 {

@@ -4,7 +4,7 @@
  *
  * A slot is taken, forked into, and free again only when pool-init reported
  * that its runner was reaped (or never made). So a slot, and its uid, never
- * have two processes. Uids rotate through the whole range, so that a file or
+ * have two runners. Uids rotate through the whole range, so that a file or
  * process left by some defect meets no later call soon.
  */
 #ifndef POOL_H
@@ -14,23 +14,24 @@
 #include "ipc_peer.h"
 
 enum {
-	/* A zygote imports its modules in well under a second. Beside much
-	 * other work (a load of 25 on two processors) it took more than an
-	 * earlier limit of 20 s, and each new zygote began from nothing. A
-	 * zygote that has not reported by now hangs. */
+	/* A zygote imports its modules in well under a second. On a busy
+	 * machine (a load of 25 on two processors) it took more than an earlier
+	 * limit of 20 s, and each new zygote began from nothing. A zygote that
+	 * has not reported after this time hangs. */
 	POOL_REPORT_MS = 120 * 1000,
 	/* Pause between two attempts to replace a zygote. */
 	POOL_RECYCLE_RETRY_MS = 60 * 1000,
 	/* A zygote that forks is replaced after an hour, so data shared by its
 	 * runners (decision 0075) is of use for an hour at most. A new zygote
-	 * costs as much as a hundred calls, too little in that time to be
-	 * seen. */
+	 * costs as much as a hundred calls. Once an hour, that is too little to
+	 * be noticed. */
 	POOL_ZYGOTE_MS = 60 * 60 * 1000,
-	/* A pool that lived this long was sound: the next starts at once. */
+	/* A pool that lived this long was sound: the next pool starts after the
+	 * shortest pause. */
 	POOL_STEADY_MS = 5 * 1000,
 	POOL_SLOTS_MAX = 256, /* = SLOTS_MAX of pool-init */
-	/* Id 1 is that of a zygote's trial runner (runner/trial.c), which may
-	 * live beside calls. */
+	/* Uid 1 belongs to a zygote's trial runners (runner/life/trial.c),
+	 * which may run at the same time as calls. */
 	POOL_UID_FIRST = 2
 };
 
@@ -43,8 +44,8 @@ struct pool_slot {
 	uint64_t generation;
 };
 
-/* The properties a runner is made with, before it knows its call: all that need
- * a capability. */
+/* The properties that a runner is made with, before it knows its call: all
+ * those that need a capability to set. */
 struct pool_profile {
 	enum runner_kind kind;
 	bool network;
@@ -53,7 +54,7 @@ struct pool_profile {
 	struct ipc_bytes modules; /* digests, sorted */
 };
 
-/* The limits of a runner's cgroup, where there is one. */
+/* The limits of a runner's cgroup, if the runner has one. */
 struct pool_limits {
 	uint64_t memory_bytes; /* of all its processes and its /tmp */
 	uint32_t processes;
@@ -63,20 +64,21 @@ struct pool_limits {
 /* owner: as given to pool_take. arg: as given to pool_new. */
 struct pool_events {
 	/* A zygote reported: the first of a pool, or one that replaces another.
-	 * Forks are its own from now on. */
+	 * From now on it makes the forks. */
 	void (*reported)(void *arg);
-	/* These three end a use of a slot: it is free, owner is forgotten. */
+	/* These three end a use of a slot: the slot is free, and owner is
+	 * forgotten. */
 	void (*fork_failed)(void *owner, const char *step, int error);
 	void (*exited)(void *owner, const struct ipc_exited *);
 	void (*lost)(void *owner);               /* the whole pool died */
-	void (*limited)(void *owner, int error); /* pool_limit was done */
+	void (*limited)(void *owner, int error); /* answers pool_limit */
 };
 
 /* Makes the pool. spawn_path NULL: no connection, for tests; use pool_adopt. */
 struct pool *pool_new(struct event_base *, const char *spawn_path,
     unsigned slots, const struct pool_events *, void *arg, struct err *);
 void pool_free(struct pool *);
-/* Takes over a socket to a pool-init. 0 or -1. */
+/* Takes ownership of a socket to a pool-init. 0 or -1. */
 int pool_adopt(struct pool *, int sock, uint32_t uids);
 bool pool_ready(const struct pool *); /* the zygote reported */
 /* Takes a free slot. 0, or -1: no pool or no free slot. */
@@ -87,20 +89,21 @@ void pool_untake(struct pool *, const struct pool_slot *);
  * the slot is free again and no event will come. */
 int pool_fork(struct pool *, const struct pool_slot *,
     const struct pool_profile *, const struct pool_limits *, int channel);
-/* Sets other limits than the runner was forked with; answered by `limited`. 0
- * or -1. */
+/* Sets other limits than those the runner was forked with. The event `limited`
+ * answers. 0 or -1. */
 int pool_limit(
     struct pool *, const struct pool_slot *, const struct pool_limits *);
 /*
- * Has the zygote replaced: running runners live on, forks go to the new zygote
- * as soon as it reports. If it does not report within POOL_REPORT_MS the
- * replacement is tried again later, and the old one stays. Happens by itself
- * after `forks` forks (pool_recycle_after; 0: never), and at the first fork
- * after POOL_ZYGOTE_MS.
+ * Replaces the zygote. Running runners live on. Forks go to the new zygote as
+ * soon as it reports. If it does not report within POOL_REPORT_MS, the old
+ * zygote stays, and a later fork may try the replacement again. A fork replaces
+ * the zygote without this call after `forks` forks (pool_recycle_after), or
+ * when POOL_ZYGOTE_MS have passed. forks 0: no fork does so.
  */
 void pool_recycle(struct pool *, const char *why);
 void pool_recycle_after(struct pool *, uint64_t forks);
-/* Sends this pool peek's connection to egress (stays the caller's). 0 or -1. */
+/* Sends sock, peek's connection to egress, to this pool. sock stays the
+ * caller's. 0 or -1. */
 int pool_peek_link(struct pool *, int sock);
 /* Sets the one function that is told each time a pool becomes ready. */
 void pool_on_first_report(struct pool *, void (*told)(void *arg), void *arg);
@@ -108,21 +111,22 @@ void pool_on_first_report(struct pool *, void (*told)(void *arg), void *arg);
 void pool_kill(struct pool *, const struct pool_slot *);
 /* Gives up the whole pool, in which something is stuck, and starts another. */
 void pool_restart(struct pool *, const char *why);
-/* Returns the number of the zygote that forks now: another number, another
- * zygote. */
+/* Returns the number of the zygote that forks now. Each zygote has another
+ * number. */
 uint64_t pool_zygote(const struct pool *);
-/* Returns the pool's Python, as compiled code knows it; "" if there is none. */
+/* Returns magic number and version of the pool's Python; "" without a pool. */
 const char *pool_interpreter(const struct pool *);
 struct pool_counts {
 	uint64_t forks, recycles;
 	unsigned slots, busy;
 };
 struct pool_counts pool_counts(const struct pool *);
-/* Returns "name=state" lines of pool and zygote; without any now, those of a
- * pool that could not start; "" if there are none. */
+/* Returns the "name=state" lines of pool and zygote. If no zygote has reported,
+ * returns the lines of the last pool that could not start, or "". */
 const char *pool_layers(const struct pool *);
-/* Does a cgroup memory controller bound the sum of a call's processes? By the
- * reports of spawn and pool-init; false while they are not connected. */
+/* Tells whether a cgroup memory controller bounds the sum of a call's
+ * processes. spawn and pool-init report this; false while they are not
+ * connected. */
 bool pool_memory_bound(const struct pool *);
 const char *pool_spawn_layers(const struct pool *);
 

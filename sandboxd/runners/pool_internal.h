@@ -14,9 +14,9 @@ struct pool {
 	struct event_base *base;
 	struct pool_events events;
 	void *arg;
-	void (*first)(void *arg); /* or NULL: a pool is ready */
+	void (*first)(void *arg); /* called when a pool is ready; or NULL */
 	void *first_arg;
-	struct ipc_client *spawn; /* kept up; NULL in tests */
+	struct ipc_client *spawn; /* reconnects by itself; NULL in tests */
 	struct ipc_peer *peer;    /* pool-init, or NULL */
 	bool ready, asked;        /* asked: a POOL_START is under way */
 	struct event *timer; /* next POOL_START, or the report's deadline */
@@ -31,13 +31,14 @@ struct pool {
 	char *refused; /* layers of the last pool that could not start */
 	uint64_t zygote, forks, recycles;
 	uint64_t recycle_after, zygote_forks; /* forks of this zygote */
-	uint64_t zygote_ms;                   /* when it reported */
-	bool recycling;     /* RECYCLE was sent, its report is due */
-	bool recycle_again; /* asked for while it was under way */
-	uint64_t recycle_not_before_ms; /* for replacements by itself */
+	uint64_t zygote_ms;                   /* when this zygote reported */
+	bool recycling;     /* RECYCLE was sent, the report is awaited */
+	bool recycle_again; /* asked for while one was under way */
+	uint64_t recycle_not_before_ms; /* for replacements by a fork */
 };
 
-/* Returns the entry that a frame of pool-init names, if that use is current. */
+/* Returns the entry that a frame of pool-init names, or NULL if that use of the
+ * slot is over. */
 struct pool_entry *pool_entry(
     struct pool *, uint32_t slot, uint64_t generation);
 /* Frees the slot. Returns its owner. */

@@ -21,8 +21,8 @@ pool_release(struct pool *p, struct pool_entry *s)
 	return owner;
 }
 
-/* Returns the next uid of the rotation that no busy slot has: there is one,
- * since there are at least as many uids as slots and this slot is free. */
+/* Returns the next uid of the rotation that no busy slot has. There is one,
+ * because there are at least as many uids as slots, and this slot is free. */
 static uint32_t
 pick_uid(struct pool *p)
 {
@@ -71,8 +71,8 @@ pool_untake(struct pool *p, const struct pool_slot *s)
 	(void)pool_release(p, &p->slot[s->slot]);
 }
 
-/* Replaces the zygote after its bounds, at a fork: data shared by one zygote's
- * runners should not live long. */
+/* Replaces a zygote that has reached its bounds, because data that the runners
+ * of one zygote share should not live long. Called at each fork. */
 static void
 replace_zygote(struct pool *p)
 {

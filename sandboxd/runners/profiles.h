@@ -3,9 +3,8 @@
  * profile in use, so that equal pointers mean equal profiles.
  *
  * A client chooses which of its tools it calls, and so which profiles there
- * are. A profile without runners or calls is forgotten unless it was among the
- * last PROFILES_KEPT used; those may have a runner waiting for them
- * (runners.c).
+ * are. So a profile without runners and calls is forgotten, except the last
+ * PROFILES_KEPT of them that were used. runners.c may fork a runner for those.
  */
 #ifndef PROFILES_H
 #define PROFILES_H
@@ -24,8 +23,8 @@ struct profile {
 	struct pool_profile is;     /* its modules are owned */
 	unsigned refs;              /* calls and runners */
 	unsigned forking, ready;    /* runners in these states */
-	unsigned claims;            /* scratch of dispatch in calls.c */
-	uint64_t used_ms;           /* a call asked for it */
+	unsigned claims;            /* only for dispatch() in calls.c */
+	uint64_t used_ms;           /* when a call last asked for it */
 	struct runner_list waiting; /* in READY, the oldest first */
 };
 
@@ -33,12 +32,13 @@ TAILQ_HEAD(profile_list, profile);
 
 struct profiles {
 	struct profile_list list;
-	unsigned idle; /* those without a reference */
+	unsigned idle; /* profiles without a reference */
 };
 
 void profiles_init(struct profiles *);
-void profiles_clear(struct profiles *); /* all of them, referenced or not */
-/* Returns the equal profile, with one more reference. NULL: no memory. */
+void profiles_clear(struct profiles *); /* frees all, referenced or not */
+/* Returns the profile equal to this one, with one more reference. NULL: no
+ * memory. */
 struct profile *profiles_get(struct profiles *, const struct pool_profile *);
 /* Drops one reference. */
 void profiles_put(struct profiles *, struct profile *);

@@ -28,8 +28,8 @@ runners_refill_in(struct runners *rs, int ms)
 
 /*
  * Makes room when no slot is free. If some slots are held by runners that only
- * wait, the one that has waited longest gives its slot up; one at a time, and
- * `look` comes when it was reaped.
+ * wait, the one that has waited longest gives its slot up. Only one does so at
+ * a time. The event `look` follows when that runner was reaped.
  */
 static void
 make_room(struct runners *rs, const struct profile *wanted)
@@ -87,8 +87,8 @@ fork_one(struct runners *rs, struct profile *p)
 	    pool_fork(rs->pool, &r->slot, &p->is, &r->limits, sv[1]) == 0;
 	close(sv[1]);
 	if (!r->has_slot) {
-		/* The pool is dying, which is not known yet; another attempt
-		 * now would keep the loop from learning it. */
+		/* The pool is dying, but the loop has not seen that yet.
+		 * Another attempt now would keep the loop from seeing it. */
 		life_change(r, RUNNER_GONE);
 		return RUNNERS_LATER;
 	}
@@ -146,8 +146,8 @@ wanting(struct runners *rs)
 
 /*
  * Forks runners for later, with at most half of the forks that may be under way
- * at once: the rest of the machine is for calls. While calls wait, new runners
- * are theirs.
+ * at once: the rest of the machine is for calls. While calls wait, no runner is
+ * forked for later.
  */
 static void
 on_refill(evutil_socket_t fd, short what, void *arg)
@@ -321,7 +321,8 @@ runners_counts(const struct runners *rs)
 
 /* --- Time. ---------------------------------------------------------------- */
 
-/* Does what a runner's own deadline asks for. true: its state changed. */
+/* Acts if the deadline of a runner's state has passed. Returns true if the
+ * runner's state changed. */
 static bool
 overdue(struct runner *r, uint64_t now_ms)
 {
@@ -335,8 +336,8 @@ overdue(struct runner *r, uint64_t now_ms)
 		life_fail(r, "the runner did not get ready in time");
 		return true;
 	case RUNNER_READY:
-		/* Not for the standard profile: on_ready ends its old
-		 * runners. */
+		/* Old runners of the standard profile are not ended here but in
+		 * on_ready(). */
 		if (r->profile == rs->standard ||
 		    (life_fresh(r) &&
 			now_ms - r->profile->used_ms < RUNNERS_OTHERS_MS))
@@ -359,14 +360,14 @@ runners_sweep(struct runners *rs, uint64_t now_ms)
 {
 	struct runner *r;
 
-	/* Moving one runner may free others, so each search starts again. */
+	/* To act on one runner may free others, so each search starts again. */
 	do {
 		TAILQ_FOREACH(r, &rs->all, sibling)
 			if (overdue(r, now_ms))
 				break;
 	} while (r != NULL);
 	demand_tick(&rs->demand, rs->standard->ready, now_ms);
-	/* More wait than should: one goes at a time. */
+	/* If more runners wait than should, one of them goes each time. */
 	if (rs->hungry == 0 && rs->standard->ready > rs->demand.target &&
 	    (r = TAILQ_FIRST(&rs->standard->waiting)) != NULL)
 		life_dismiss(r);

@@ -12,14 +12,15 @@
  * changes a runner's state. runners_sweep checks the deadlines: none is short.
  *
  * Runners of the standard profile are forked ahead of their calls. The number
- * that wait follows the demand (demand.h), between the configured bounds. A
- * call for which no runner waits has one forked. Other profiles get one waiting
- * runner each while they are in use, RUNNERS_OTHERS in all: a client chooses
- * the profiles, so the number of runners must not follow from its choice.
+ * that wait follows the demand (demand.h), between the configured bounds. If no
+ * runner waits for a call, one is forked for it. Other profiles get one waiting
+ * runner each while they are in use, but RUNNERS_OTHERS in all at most: a
+ * client chooses the profiles, so its choice must not decide the number of
+ * runners.
  *
- * Forks are the most expensive thing this program causes, so only so many are
- * under way at once, and waiting runners are replaced after an answer has left
- * rather than before.
+ * Forks are the most expensive thing that this program causes. So the number of
+ * forks under way is limited, and the successor of a runner that was taken is
+ * forked after the call's answer has left rather than before.
  */
 #ifndef RUNNERS_H
 #define RUNNERS_H
@@ -40,7 +41,8 @@ enum {
 	 * Python that may have been upgraded, and a clock of timers long
 	 * past. */
 	RUNNERS_RENEW_MS = 2 * 3600 * 1000,
-	/* A call usually ends sooner; then its answer leaves first. */
+	/* Pause before a taken runner's successor is forked. A call usually
+	 * ends sooner, and then its answer leaves first. */
 	RUNNERS_REFILL_MS = 3,
 	/* Waiting runners of all profiles other than the standard one, and how
 	 * long after its last call a profile keeps one. */
@@ -60,13 +62,14 @@ struct runners;
 
 struct runners_conf {
 	unsigned min, max; /* waiting runners of the standard profile */
-	uint64_t memory;   /* of all waiting ones; lowers both */
-	unsigned forks;    /* under way at once */
+	uint64_t memory;   /* of all waiting runners; may lower min and max */
+	unsigned forks;    /* most forks under way at once */
 	struct pool_profile standard;
 	struct pool_limits limits; /* that runners are forked with */
 };
 
-/* Events; always from the loop, never from inside a function of runners.h. */
+/* Events. They come from the loop or from runners_sweep(), and never from
+ * inside another function of runners.h. */
 struct runners_events {
 	/* A runner is ready, or a slot free: look for a call that waits. */
 	void (*look)(void *arg);
@@ -79,7 +82,7 @@ struct runners_events {
 
 struct runners_counts {
 	unsigned waiting, target, max, forking, taken, ending;
-	uint64_t hits, misses; /* calls that found one waiting, or did not */
+	uint64_t hits, misses; /* calls that found a runner waiting, or none */
 	uint64_t failed;       /* runners that failed without a call */
 	unsigned fork_ms;      /* a usual fork's time */
 };
@@ -100,28 +103,29 @@ struct profile *runners_standard(struct runners *);
 
 /*
  * Takes a waiting runner of this profile, or returns NULL. The caller owns the
- * runner; *channel is its open channel, which the caller must give handlers at
- * once, and close.
+ * runner. *channel is the runner's open channel: the caller must set handlers
+ * for the channel at once, and close it in the end.
  */
 struct runner *runners_take(struct runners *, struct profile *,
     const struct runner_owner *, void *arg, struct ipc_peer **channel);
 enum runners_fork {
 	RUNNERS_FORKED,
-	RUNNERS_LATER, /* no pool, no slot or too many forks: look will come */
+	RUNNERS_LATER, /* no pool or slot, or too many forks: `look` follows */
 	RUNNERS_FAILED /* no descriptors */
 };
 /* Forks a runner for a call that waits. If no slot is free, a runner that waits
  * for other calls gives its slot up. */
 enum runners_fork runners_fork(struct runners *, struct profile *);
-/* A call found no runner waiting. */
+/* Counts a call that found no runner waiting. */
 void runners_missed(struct runners *, struct profile *);
 /* Tells how many calls wait: while there are some, no runner is forked for
  * later. */
 void runners_hungry(struct runners *, unsigned calls);
-/* Says that background work may be due: idle will come. */
+/* Says that background work may be due. The loop will then call the event
+ * `idle`, once no runner is to be forked. */
 void runners_nudge(struct runners *);
 void runners_sweep(struct runners *, uint64_t now_ms);
-/* Is there a runner to spare, which no call will miss? */
+/* Tells whether a waiting runner can be spared: no call will miss it. */
 bool runners_spare(const struct runners *);
 struct runners_counts runners_counts(const struct runners *);
 

@@ -5,16 +5,16 @@
 #include "runners.h"
 
 struct runner {
-	TAILQ_ENTRY(runner) link;    /* of its profile's waiting */
-	TAILQ_ENTRY(runner) sibling; /* of all */
+	TAILQ_ENTRY(runner) link;    /* in profile->waiting */
+	TAILQ_ENTRY(runner) sibling; /* in all->all */
 	struct runners *all;
 	enum runner_state state;
 	struct profile *profile;
 	struct pool_slot slot;
 	bool has_slot;         /* until it was reaped */
 	struct ipc_peer *peer; /* its channel, until it was taken */
-	uint64_t since_ms;     /* in this state */
-	uint64_t zygote;       /* that forked it */
+	uint64_t since_ms;     /* when this state began */
+	uint64_t zygote;       /* number of the zygote that forked it */
 	const struct runner_owner *owner;
 	void *owner_arg;
 	struct pool_limits limits;
@@ -29,12 +29,12 @@ struct runners {
 	struct profiles profiles;
 	struct profile *standard;
 	struct runner_list all;
-	struct event *refill; /* forks what should wait */
+	struct event *refill; /* timer: forks runners for later */
 	struct demand demand;
 	unsigned count[RUNNER_GONE]; /* by state */
 	unsigned hungry;
 	int backoff_ms;
-	uint64_t not_before_ms; /* forks for later */
+	uint64_t not_before_ms; /* no fork for later before this */
 	struct runners_counts told;
 	uint64_t fork_us; /* a moving average */
 };
@@ -46,9 +46,9 @@ void life_change(struct runner *, enum runner_state to);
 void life_dismiss(struct runner *);
 /* Ends a runner that failed before a call had it. The runner may be freed. */
 void life_fail(struct runner *, const char *text);
-/* Is the runner neither too old nor of a former zygote? */
+/* Tells whether the runner is neither too old nor of a former zygote. */
 bool life_fresh(const struct runner *);
-/* Closes the channel: no more events of the runner come. */
+/* Closes the channel, so no more events of the runner come. */
 void life_hang_up(struct runner *);
 extern const struct ipc_handlers life_handlers; /* of a runner without a call */
 

@@ -1,6 +1,6 @@
 /*
- * One runner, as its owner sees it: a call, or a compilation. runners.h has its
- * states and says where it comes from.
+ * One runner, as its owner sees it. The owner is a call or a compilation.
+ * runners.h explains a runner's states and where runners come from.
  */
 #ifndef RUNNERS_OWNER_H
 #define RUNNERS_OWNER_H
@@ -23,25 +23,25 @@ enum runner_state {
  * after them. */
 struct runner_owner {
 	void (*exited)(void *owner, const struct ipc_exited *);
-	void (*lost)(void *owner); /* with its whole pool */
+	void (*lost)(void *owner); /* the whole pool died */
 	void (*limited)(void *owner, int error);
 };
 
 /* Gives the runner another owner. */
 void runners_owner(struct runner *, const struct runner_owner *, void *arg);
-/* Kills the runner's tree when its owner is done. `exited` or `lost`
+/* Kills the runner's process tree, at the owner's end. `exited` or `lost`
  * follows. */
 void runners_end(struct runner *);
 /* Does the same, and the owner hears nothing more of the runner. */
 void runners_discard(struct runner *);
-/* Sets the limits of the runner's cgroup. 0 if they are those it was forked
- * with, 1 if `limited` will come, -1 if they can't be set: then it must not
- * run. */
+/* Sets the limits of the runner's cgroup. Returns 0 if the runner has these
+ * limits already or has no cgroup, 1 if `limited` will be called, or -1 if the
+ * limits can't be set: then the runner must not run. */
 int runners_limit(struct runner *, const struct pool_limits *);
 /* Returns the zygote that forked the runner. */
 uint64_t runners_zygote(const struct runner *);
 /* Returns the generation of the runner's slot, by which peek and egress know
- * it. */
+ * the runner. */
 uint64_t runners_net(const struct runner *);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "cgroup.h"
 
-/* The mechanisms that hold instead. */
+/* The mechanisms that hold without a cgroup. */
 #define CARRIED                                                        \
 	"rlimits and the pid namespace carry processes and CPU time, " \
 	"sandboxd's memory_budget the memory of a call's processes together"
@@ -43,7 +43,7 @@ slurp(int dir, const char *path, char *buf, size_t len)
 	return 0;
 }
 
-/* Writes text at once, as files of the kernel want it. 0 or -1 with errno. */
+/* Writes text in one write, as the kernel's files need. 0 or -1 with errno. */
 static int
 put(int dir, const char *path, const char *text)
 {
@@ -59,7 +59,7 @@ put(int dir, const char *path, const char *text)
 	return n == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-/* Is `word` one of the space-separated words of text? */
+/* Tells whether `word` is one of the space-separated words of text. */
 static bool
 has_word(const char *text, const char *word)
 {
@@ -152,8 +152,9 @@ hand_down(int unit)
 		if (!has_word(text, wanted[i].name))
 			return wanted[i].missing;
 	/* No process may be in a cgroup that hands controllers down, so this
-	 * one goes first. Another process here (the unit is ours alone, so an
-	 * administrator's) makes the write below fail. */
+	 * process moves first. If another process is in the unit, the last
+	 * write below fails. The unit is ours alone, so only an administrator
+	 * can have put another process here. */
 	if (mkdirat(unit, "supervisor", 0755) != 0 && errno != EEXIST)
 		return "its cgroup could not be divided";
 	if (put(unit, "supervisor/cgroup.procs", "0") != 0)
@@ -165,8 +166,9 @@ hand_down(int unit)
 }
 
 /*
- * Has the version 2 cgroup at own, or one above it, a share of the processors?
- * The hierarchy's root has none, a container's has the share it was given.
+ * Tells whether the version 2 cgroup at own, or one above it, has a share of
+ * the processors. The hierarchy's root has none. A container's root has the
+ * share that the container was given.
  */
 static bool
 has_weight(const char *own)
@@ -190,9 +192,10 @@ has_weight(const char *own)
 }
 
 /*
- * Is this process in a cgroup with a share of the processors of its own? The
- * kernel divides by session among processes that are in none (sched(7)). A line
- * of /proc/self/cgroup is "id:controllers:path", version 2 has no controllers.
+ * Tells whether this process is in a cgroup that has a share of the processors.
+ * Among processes in no such cgroup, the kernel divides the processors by
+ * session (sched(7)). A line of /proc/self/cgroup is "id:controllers:path"; the
+ * line of version 2 names no controllers.
  */
 static bool
 own_share(void)
@@ -221,8 +224,9 @@ own_share(void)
 	return false;
 }
 
-/* Appends the mechanism that keeps one call from taking others' share of the
- * processors by many threads, if no cgroup of a slot does (decision 0072). */
+/* Appends the line call_share if slots have no cgroups. It says whether
+ * sessions keep a call with many threads from taking the processors from other
+ * calls (decision 0072). */
 static void
 put_share(struct buf *layers)
 {
@@ -267,8 +271,8 @@ cgroup_enter(struct buf *layers)
 	return unit;
 }
 
-/* Removes a directory, waiting out the kernel. 0, also if it isn't there;
- * otherwise -1. */
+/* Removes a directory. Waits while the kernel keeps the directory busy. 0, also
+ * if there is no such directory, or -1. */
 static int
 remove_dir(int dir, const char *name)
 {

@@ -16,16 +16,18 @@
 
 /*
  * Moves this process to UNIT/supervisor and hands the three controllers down.
- * Appends two lines to layers: "cgroup=enforced|degraded WHY" says what carries
- * memory, processes and CPU, and "call_share=enforced|degraded WHY" what
- * divides the processors among calls. Returns UNIT's descriptor (O_CLOEXEC,
- * owned), or -1 if it is degraded: then nothing that matters was changed.
+ * Appends two lines to layers. "cgroup=enforced|degraded WHY" names the
+ * mechanism that limits memory, processes and CPU time of a call.
+ * "call_share=enforced|degraded WHY" names the mechanism that divides the
+ * processors among calls. Returns UNIT's descriptor (O_CLOEXEC, owned), or -1
+ * if the cgroup is degraded: then nothing that matters was changed.
  */
 int cgroup_enter(struct buf *layers);
 
 /*
  * Removes an earlier pool's subtree (all its processes are reaped) and makes
- * UNIT/pool. unit: from cgroup_enter. Returns its descriptor, or -1 with err.
+ * UNIT/pool. unit: from cgroup_enter. Returns the descriptor of UNIT/pool, or
+ * -1 with err.
  */
 int cgroup_renew(int unit, struct err *);
 

@@ -8,13 +8,13 @@
 #include "deny.h"
 
 /*
- * Nothing between spawn and a finished runner calls any of these, and each is a
- * way into the kernel or out to the host: code loading, other processes'
- * memory, tracing, keys, file handles that skip path checks, clocks,
- * whole-machine switches. Answered with EPERM, so that a library that probes
- * for one falls back instead of dying. process_vm_readv is peek's, which alone
- * keeps the right to use it (pool/peek_confine.c); runners' own list has none
- * of these.
+ * No code from spawn to a finished runner makes any of these calls, and each of
+ * them is a way into the kernel or out to the host: code loading, other
+ * processes' memory, tracing, keys, file handles that skip path checks, clocks,
+ * whole-machine switches. They fail with EPERM, so that a library that probes
+ * for one falls back instead of dying. process_vm_readv is not here, because
+ * peek needs it: peek alone keeps the right to use it
+ * (pool/peek/peek_confine.c). The runners' own list allows none of these calls.
  */
 static const int denied[] = {SCMP_SYS(acct), SCMP_SYS(add_key),
     SCMP_SYS(adjtimex), SCMP_SYS(bpf), SCMP_SYS(clock_adjtime),
@@ -31,12 +31,12 @@ static const int denied[] = {SCMP_SYS(acct), SCMP_SYS(add_key),
     SCMP_SYS(syslog), SCMP_SYS(userfaultfd), SCMP_SYS(vhangup)};
 
 /* The pool speaks through socketpairs alone. Runners that are granted hosts
- * make internet sockets, in empty namespaces, and have them replaced
- * (runner/filter_net.c). No process needs the families below. */
+ * make internet sockets in empty namespaces, and peek replaces these sockets
+ * (runner/confine/filter_net.c). No process needs the families below. */
 static const int families[] = {AF_PACKET, AF_ALG, AF_VSOCK, AF_XDP};
 
-/* spawn's one listener is there before this list is: from here on no process
- * below spawn needs another, nor raw packets of the two other families. */
+/* spawn makes its one listener before it loads this list. From then on spawn
+ * and its children need no other listener, and no raw internet sockets. */
 static const int listening[] = {SCMP_SYS(bind), SCMP_SYS(listen)};
 static const int internet[] = {AF_INET, AF_INET6};
 

@@ -1,8 +1,8 @@
 /*
- * spawn's seccomp list. Unlike the other daemons' it names the denied calls: a
- * filter is inherited by every child, and here the children build a sandbox
- * (mount, pivot_root, clone with namespaces) and then run Python, whose own,
- * closed list the runner loads itself (DESIGN.md).
+ * spawn's seccomp list. Unlike the lists of the other daemons it names the
+ * calls that are denied. Every child inherits a filter, and spawn's children
+ * build a sandbox (mount, pivot_root, clone with namespaces) and then run
+ * Python. Each runner loads a closed list of its own for Python (DESIGN.md).
  */
 #ifndef DENY_H
 #define DENY_H

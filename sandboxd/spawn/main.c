@@ -3,9 +3,9 @@
  * of the host: CAP_SETUID and CAP_SETGID, to write one id map.
  *
  * It listens for sandboxd alone (SO_PEERCRED) and serves one request,
- * POOL_START, whose content is one number that it gives back; its configuration
- * fixes everything else it does. So a taken-over sandboxd can start a pool
- * again, and nothing more: it chooses no path, no id and no map.
+ * POOL_START. The request's content is one number, which the answer repeats.
+ * spawn's configuration decides everything else. So a taken-over sandboxd can
+ * start a pool again, and nothing more: it chooses no path, no id and no map.
  *
  * There is at most one pool. It ends when sandboxd's connection closes, when
  * another POOL_START comes, and when spawn ends, in whatever way: pool-init
@@ -42,7 +42,7 @@ struct spawn {
 
 static void start_pool(struct spawn *, struct ipc_peer *, uint64_t, uint64_t);
 
-/* Reaps pool-init, which ended; a waiting request gets its turn. */
+/* Reaps pool-init, which has ended, and serves a request that waits. */
 static void
 on_pool_ended(evutil_socket_t fd, short what, void *arg)
 {
@@ -74,8 +74,8 @@ start_pool(
 	int group = -1, rc = 0;
 
 	/*
-	 * A pool that lost its cgroup would run without the limits promised at
-	 * start, so it is refused: sandboxd tries again.
+	 * Without its cgroup the pool would run without the limits that were
+	 * promised at start. So the request is refused; sandboxd tries again.
 	 */
 	if (s->cgroup >= 0 && (group = cgroup_renew(s->cgroup, &e)) < 0)
 		rc = -1;
@@ -188,8 +188,9 @@ main(int argc, char **argv)
 		log_fatal("listen", "%s", e.text);
 
 	/*
-	 * No Landlock (a domain forbids mount, and children inherit it) and no
-	 * allow-list (they inherit that too): see deny.h.
+	 * No Landlock, because a domain forbids mount, and children inherit
+	 * the domain. No allow-list, because children inherit that, too
+	 * (deny.h).
 	 */
 	buf_init(&layers, 4096);
 	if (confine_self(&spec, &layers, &e) != 0 || deny_load(&e) != 0)
@@ -200,7 +201,7 @@ main(int argc, char **argv)
 	if (layers.failed)
 		log_fatal("confine", "no memory");
 	ipc_hello_set("mcpbox-sandboxd-spawn", (const char *)layers.p);
-	/* Its last line names the mechanism behind a call's limits. */
+	/* The line cgroup= names the mechanism for a call's limits. */
 	carried = strstr((const char *)layers.p, "cgroup=");
 	log_event(s.cgroup >= 0 ? LOG_LV_INFO : LOG_LV_WARN, "limits", "%.*s",
 	    (int)strcspn(carried, "\n"), carried);

@@ -21,8 +21,8 @@
 #define P_PIDFD 3
 #endif
 
-/* pool-init's fixed descriptors, and their parking place while others are
- * closed: above every number that dup2 below writes to. */
+/* pool-init's fixed descriptors. They are first copied to PARK_FD or above, so
+ * that no dup2() below overwrites one that is still needed. */
 enum { BROKER_FD = 3, LIVENESS_FD = 4, CGROUP_FD = 5, PARK_FD = 64 };
 
 /* The child's data, prepared before the clone: the child allocates nothing. */
@@ -32,8 +32,8 @@ struct child {
 	int broker, liveness, sync, cgroup;
 };
 
-/* Ends the child, which says on standard error (the journal) where it
- * stopped. */
+/* Writes the failed step to standard error (the journal), and ends the
+ * child. */
 static _Noreturn void
 child_die(const char *step)
 {
@@ -48,11 +48,11 @@ child_die(const char *step)
 }
 
 /*
- * Runs the child, already in its namespaces with every capability in them,
- * holding nothing outside. It waits until the parent has written the id maps,
- * becomes uid and gid 0 inside, and drops every supplementary group (they are
- * host groups and would reach host files). It keeps four descriptors: standard
- * error for the log, the broker's socket, the liveness socket, and the
+ * Runs the child. It is in its namespaces already, has every capability in them
+ * and none outside. It waits until the parent has written the id maps, becomes
+ * uid and gid 0 inside, and drops every supplementary group (they are host
+ * groups and would reach host files). It keeps four descriptors: standard error
+ * for the log, the socket to sandboxd (broker), the liveness socket, and the
  * directory of the pool's cgroup if there is one.
  */
 static _Noreturn void
@@ -69,10 +69,10 @@ child_main(const struct child *c)
 	int a, b, group = -1, null;
 
 	/*
-	 * spawn isn't dumpable, and the files in /proc/PID of such a process
-	 * belong to root, whom we can't ask to write the maps. This process
-	 * holds no secret; only its own uid could look at it, and spawn alone
-	 * has that uid.
+	 * spawn isn't dumpable, and so its child isn't. The files in /proc/PID
+	 * of such a process belong to root, so spawn could not write the id
+	 * maps. This process holds no secret. Only a process of its own uid
+	 * could look at it, and spawn alone has that uid.
 	 */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
 		child_die("dumpable");
@@ -80,9 +80,10 @@ child_main(const struct child *c)
 	if (write(c->sync, &go, 1) != 1 || read(c->sync, &go, 1) != 1)
 		child_die("id maps");
 	/*
-	 * Not by the clone: then spawn's cgroup would be the namespace's root,
-	 * and the root is the boundary. Under nsdelegate no process in the pool
-	 * can move a process out of it, or change a limit of the root itself.
+	 * clone3 does not make this namespace: spawn's cgroup would be its
+	 * root. The root is the boundary: under nsdelegate no process in the
+	 * pool can move a process out of the root, or change a limit of the
+	 * root itself.
 	 */
 	if (unshare(CLONE_NEWCGROUP) != 0)
 		child_die("cgroup namespace");
@@ -109,8 +110,8 @@ child_main(const struct child *c)
 		(void)sigaction(i, &dfl, NULL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	/* The runners' root is built by the pool and read by other uids: the
-	 * daemons' umask of 077 would close it to them. */
+	/* The pool builds the runners' root, and other uids must read it. The
+	 * daemons' umask of 077 would forbid that. */
 	(void)umask(022);
 	if (chdir("/") != 0)
 		child_die("chdir");
@@ -118,7 +119,7 @@ child_main(const struct child *c)
 	child_die(c->path);
 }
 
-/* Writes a map in one write: the kernel takes a map once and whole. */
+/* Writes a map in one write, because the kernel takes a map once and whole. */
 static int
 put_map(pid_t pid, const char *which, uint32_t own, const struct nspool_map *m,
     struct err *e)
@@ -141,8 +142,8 @@ put_map(pid_t pid, const char *which, uint32_t own, const struct nspool_map *m,
 }
 
 /* Waits for the child's byte, writes the maps, lets the child go on. gid_map
- * first: with CAP_SETGID setgroups stays allowed inside, and the child needs
- * it. */
+ * comes first. With CAP_SETGID setgroups(2) stays allowed inside; the child
+ * needs it. */
 static int
 admit(pid_t pid, int sync, const struct nspool_map *m, struct err *e)
 {
@@ -214,8 +215,8 @@ nspool_start(struct nspool *p, const struct nspool_map *m,
 		goto out;
 	}
 	if (pid == 0) {
-		/* Otherwise the child's own copy of our end would keep it
-		 * waiting for ever after spawn was killed. */
+		/* If the child kept a copy of our end, it would wait for ever
+		 * after spawn was killed. */
 		close(s[0]);
 		child_main(&c);
 	}

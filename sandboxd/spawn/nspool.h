@@ -22,7 +22,7 @@ struct nspool_map {
 	uint32_t count; /* how many: ids 1..count inside */
 };
 
-/* From the configuration; pool-init's arguments, in this order. */
+/* Arguments of pool-init, in this order, from the configuration. */
 struct nspool_paths {
 	const char *libexec, *modules, *commands;
 };
@@ -30,21 +30,21 @@ struct nspool_paths {
 struct nspool {
 	pid_t pid;    /* 0: there is none */
 	int pidfd;    /* of pool-init, owned; -1 if none */
-	int liveness; /* our end of its socket; closing it ends the pool */
+	int liveness; /* our end of pool-init's fd 4; close ends the pool */
 };
 
 /*
  * Starts libexec/mcpbox-pool-init. *broker receives sandboxd's end of the
- * socket that pool-init holds as fd 3 (owned by the caller). cgroup: the
- * directory of the cgroup it is born into and gets as fd 5, or -1; stays the
- * caller's. 0, or -1 and no child is left.
+ * socket that pool-init holds as fd 3 (owned by the caller). cgroup: directory
+ * of the cgroup in which pool-init is born, and which pool-init gets as fd 5,
+ * or -1; stays the caller's. 0, or -1 and no child is left.
  */
 int nspool_start(struct nspool *, const struct nspool_map *,
     const struct nspool_paths *, int cgroup, int *broker, struct err *);
 /* SIGKILLs pool-init; the kernel kills the rest. The pidfd becomes readable
  * once pool-init may be reaped. Harmless if there is no pool. */
 void nspool_kill(struct nspool *);
-/* Reaps pool-init, waiting if it must, and forgets the pool. */
+/* Waits for pool-init's end, reaps it and forgets the pool. */
 void nspool_reap(struct nspool *);
 
 #endif

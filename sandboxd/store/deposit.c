@@ -1,16 +1,17 @@
 /*
  * See deposit.h.
  *
- * Paths come from a stream that a wheel's author may have written, by way of a
- * runner he may have taken over. tree.c has judged their form; the kernel
- * judges once more: every path is opened below the tree's own directory with
- * RESOLVE_BENEATH and without links (openat2(2)), and no existing file is ever
- * opened (O_EXCL). Links are not made here at all.
+ * Paths come from the stream of a runner. A wheel's author may have taken over
+ * that runner and written the stream. tree.c has judged the form of the paths.
+ * The kernel judges them once more: every path is opened below the tree's own
+ * directory with RESOLVE_BENEATH and without links (openat2(2)), and no
+ * existing file is ever opened (O_EXCL). Links are not made here at all.
  *
- * Modes and owners are not the stream's: files 0444, directories 0755 while
- * files are put into them and 0555 then. The filter lets fchmod set 0555 alone,
- * and Landlock lets files be written below .incoming alone. So an entry, once
- * made, is not changed even by an attacker who has taken over this process.
+ * The stream does not choose modes and owners. Files get 0444. Directories have
+ * 0755 while files are put into them, and 0555 afterwards. The filter lets
+ * fchmod set 0555 alone, and Landlock lets files be written below .incoming
+ * alone. So even an attacker who has taken over this process can't change an
+ * entry once it is made.
  */
 #include "deposit.h"
 
@@ -31,15 +32,16 @@
 #include "tree.h"
 
 enum {
-	/* Trees at the same time: a node's admind installs one after the other;
-	 * an earlier one's unfinished tree is dropped when its run ends. */
+	/* Trees at the same time. A node's admind installs one module after the
+	 * other. An unfinished tree is dropped when its installer's run
+	 * ends. */
 	DEPOSITS_MAX = 4,
 	NAME_LEN = 2 * 16 + 1
 };
 
 struct deposit {
 	bool used;
-	bool narrow; /* it was given less than most_bytes: the store fills up */
+	bool narrow; /* its limit is below most_bytes: store nearly full */
 	struct ipc_id id;
 	char name[NAME_LEN]; /* below .incoming */
 	int top;             /* .incoming/NAME */
@@ -70,8 +72,8 @@ beneath(int dir, const char *path, uint64_t flags, uint64_t mode)
 static int
 failed(struct err *e, const char *what)
 {
-	/* The cause is the disk, or a directory above that was not made: no
-	 * path of the stream is repeated in a log. */
+	/* The cause is the disk, or a directory above that was not made. The
+	 * text has no path of the stream, so that none gets into a log. */
 	return err_sys(e, FAILURE_INTERNAL, "module store: %s", what);
 }
 
@@ -144,9 +146,10 @@ static const struct tree_sink sink = {
 enum act { REMOVE, SEAL };
 
 /*
- * Walks a deposit's tree (no deeper than the stream may go) and removes all in
- * it, or takes the directories' write bits; then does the same with the top.
- * Best effort: the next start removes the rest.
+ * Walks a deposit's tree, no deeper than the stream may go. REMOVE removes all
+ * in the tree, then the top. SEAL takes the write bits of the directories below
+ * the top. Goes on after an error, and then returns -1: the next start removes
+ * the rest.
  */
 static int
 walk(int parent, const char *name, enum act act)

@@ -15,9 +15,9 @@
 struct deposits_conf {
 	int store;           /* the store's directory, O_PATH or better */
 	uint64_t most_files; /* of one tree */
-	uint64_t most_bytes; /* likewise */
+	uint64_t most_bytes; /* of one tree */
 	uint64_t most_store; /* bytes of all entries together */
-	uint64_t used;       /* of them at the start */
+	uint64_t used;       /* bytes of all entries at the start */
 };
 
 struct deposits;
@@ -28,15 +28,15 @@ struct deposits *deposit_new(const struct deposits_conf *, struct err *);
 /* Frees the deposits and removes unfinished trees. */
 void deposit_free(struct deposits *);
 /*
- * Takes more bytes of the tree that `id` sends. 0; 1: `last` was set and the
- * tree is an entry of the store, *out says which (request stays 0); -1 with
- * err: nothing of the tree is kept.
+ * Takes the next bytes of the tree that execution `id` sends. Returns 0; 1 if
+ * `last` was set and the tree is an entry of the store, which *out names (its
+ * request stays 0); or -1 with err, and nothing of the tree is kept.
  */
 int deposit_put(struct deposits *, const struct ipc_id *id, struct ipc_bytes,
     bool last, struct ipc_stored *out, struct err *);
 void deposit_drop(struct deposits *, const struct ipc_id *);
 void deposit_drop_all(struct deposits *);
-/* Does the store have an entry of this name? */
+/* Tells whether the store has an entry with this digest. */
 bool deposit_has(const struct deposits *, const uint8_t digest[32]);
 
 #endif

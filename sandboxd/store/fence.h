@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 /*
- * Lets this process, from now on, make directories in the store, and below
- * incoming (a directory of it) files too, and remove them there; it changes and
- * removes nothing else, anywhere. Sets no_new_privs. false: this kernel has no
- * Landlock that can do it (before Linux 5.19).
+ * Restricts this process from now on. It may make directories in the store.
+ * Below incoming, a directory of the store, it may also make and remove files.
+ * It can change and remove nothing else, anywhere. Sets no_new_privs. Returns
+ * false if this kernel has no Landlock that can do this (before Linux 5.19).
  */
 bool fence_enter(int store, int incoming);
 

@@ -1,18 +1,19 @@
 /*
  * mcpbox-sandboxd-store: the one process that writes to the module store.
  *
- * Its input is bytes that an installer in a runner made of a wheel, by way of
- * sandboxd, which does not look into them (docs/decisions/0052). It turns them
- * into files and directories below one directory, nothing else; it parses no
- * archive, follows no link, executes nothing, and computes each entry's name
- * itself from the bytes it wrote.
+ * Its input is bytes that an installer in a runner made of a wheel. They come
+ * through sandboxd, which does not look into them (docs/decisions/0052). This
+ * process turns the bytes into files and directories below one directory,
+ * nothing else. It parses no archive, follows no link, executes nothing, and
+ * computes each entry's name itself from the bytes that it wrote.
  *
- * An attacker who takes it over can make entries, whose names he could compute
- * anywhere, and fill the disk up to what its user may. He cannot change or
- * remove an entry: Landlock lets it write files below .incoming alone and
- * remove nothing outside of it, the store's directory is root's and sticky, and
- * entries' directories cannot be made writable again (deposit.c). No entry is
- * mounted that no approved version names by its digest.
+ * An attacker who takes this process over can make entries, and fill the disk
+ * as far as this process' user may. The names of such entries are of no use to
+ * him: he could compute them anywhere. He cannot change or remove an entry.
+ * Landlock lets this process write files below .incoming alone and remove
+ * nothing elsewhere, the store's directory is root's and sticky, and the
+ * directories of entries cannot be made writable again (deposit.c). An entry is
+ * mounted only if an approved version names it by its digest.
  */
 #include <sys/stat.h>
 
@@ -111,7 +112,7 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 }
 
-/* Drops all unfinished trees: sandboxd is one process with one connection. */
+/* Drops all unfinished trees, because sandboxd has only one connection. */
 static void
 on_down(struct ipc_peer *p, void *arg)
 {
@@ -147,11 +148,11 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *w)
 }
 
 /*
- * Prepares the store. An earlier life's unfinished trees are removed, and
- * existing entries are counted once (entries that root adds later count from
- * the next start on). The store's directory is root's: this makes only
- * .incoming, which contrib/instance has made already if the directory does not
- * let us.
+ * Prepares the store. Removes the unfinished trees of an earlier process, and
+ * counts the bytes of the entries once (entries that root adds later count from
+ * the next start on). The store's directory is root's, so only .incoming is
+ * made here. If the directory does not let us make .incoming, contrib/instance
+ * has made it already.
  */
 static int
 prepare(const char *path, struct deposits_conf *conf)
@@ -182,8 +183,8 @@ prepare(const char *path, struct deposits_conf *conf)
 static void
 confine(const struct deposits_conf *conf, int incoming)
 {
-	/* The calls that make, write and remove files below descriptors held.
-	 * fchmod takes write bits, and gives none. */
+	/* The calls that make, write and remove files below open directories.
+	 * fchmod can take write bits, but give none. */
 	static const struct confine_rule rules[] = {
 	    {.syscall = SCMP_SYS(openat2), .arg = -1},
 	    {.syscall = SCMP_SYS(mkdirat), .arg = -1},
@@ -236,7 +237,8 @@ main(int argc, char **argv)
 	uid_t user;
 
 	proc_start(&s.proc, "sandboxd-store", argc, argv);
-	/* Runners read our files, as users unknown here. */
+	/* Runners read our files under uids that are unknown here, so all users
+	 * must be able to read them. */
 	(void)umask(022);
 	dir = conf_str(s.proc.conf, "module_dir");
 	conf.most_files = (uint64_t)conf_int(s.proc.conf, "module_files");
@@ -252,7 +254,7 @@ main(int argc, char **argv)
 		 IPC_ROLE_STORE, IPC_ROLE_SANDBOXD, &user, 1, &handlers, &s,
 		 &e)) == NULL)
 		log_fatal("listen", "%s", e.text);
-	sha256("", 0, &warm); /* lets OpenSSL find its algorithm while it may */
+	sha256("", 0, &warm); /* OpenSSL finds its algorithm while it may */
 	confine(&conf, incoming);
 	log_event(LOG_LV_INFO, "ready", "%s: %llu bytes", dir,
 	    (unsigned long long)conf.used);

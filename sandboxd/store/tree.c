@@ -23,7 +23,7 @@ struct tree {
 	uint8_t kind, head[HEAD_LEN];   /* of this entry, as it came */
 	uint64_t left;                  /* of the file's content */
 	char path[TREE_PATH_MAX + 1];   /* of this entry */
-	char before[TREE_PATH_MAX + 1]; /* of the one before; "" at first */
+	char before[TREE_PATH_MAX + 1]; /* the path before; "" at first */
 };
 
 struct tree *
@@ -100,8 +100,8 @@ parts(const char *path, size_t n)
 	return count;
 }
 
-/* Takes a whole path: it comes after the one before it, in its only
- * spelling. */
+/* Takes a whole path. It must have its only spelling, and come after the path
+ * before it. */
 static int
 on_path(struct tree *t, struct err *e)
 {
@@ -161,7 +161,7 @@ on_length(struct tree *t, struct err *e)
 {
 	uint64_t n = get_be64(t->part);
 
-	/* bytes is at most most_bytes: this cannot wrap */
+	/* bytes is at most most_bytes, so this cannot wrap */
 	if (n > t->most_bytes - t->bytes)
 		return err_set(e, FAILURE_LIMIT,
 		    "the module has more than %llu bytes, unpacked",

@@ -1,6 +1,6 @@
 /*
- * A tree of files as a stream of bytes, and its digest. No I/O: bytes in, files
- * to be made out. Fuzzed.
+ * A tree of files as a stream of bytes, and the tree's digest. There is no I/O
+ * here: bytes come in, and a tree_sink makes the files. Fuzzed.
  *
  * The stream: "mcpbox tree 1" and a NUL, then for each entry, in the bytewise
  * order of paths:
@@ -9,11 +9,11 @@
  *	u32be	length of the path, then the path's bytes
  *	u64be	(files) length of the content, then the content
  *
- * A path is relative, its parts joined by "/"; none is empty, "." or "..", and
- * the directories above it come before it. So no path can be said twice, and
- * none leads out of the tree. The digest is contrib/module-add's: it covers the
- * stream with each content's SHA-256 in place of the content, after "mcpbox
- * module 1" and a NUL.
+ * A path is relative. Its parts are joined by "/", and no part is empty, "." or
+ * "..". The directories above a path come before it. So no path can come twice,
+ * and no path leads out of the tree. The digest is the one that
+ * contrib/module-add computes: the SHA-256 of "mcpbox module 1", a NUL and the
+ * entries of the stream, in which each content is replaced by its SHA-256.
  */
 #ifndef TREE_H
 #define TREE_H
@@ -30,8 +30,9 @@ enum {
 	TREE_FILE = 2
 };
 
-/* Makes the tree, in the stream's order: 0, or -1 with err, which ends it. path
- * is a string. data's pieces follow their file. */
+/* Functions that make the tree, called in the stream's order. Each returns 0,
+ * or -1 with err, which ends the tree. path is a string. The pieces of a file's
+ * content come after `file`, then comes `file_end`. */
 struct tree_sink {
 	int (*directory)(void *, const char *path, struct err *);
 	int (*file)(void *, const char *path, struct err *);

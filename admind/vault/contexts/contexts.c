@@ -11,8 +11,8 @@
 #include "tlv.h"
 #include "version.h"
 
-/* One machine has one sandboxd; contexts of a few earlier epochs may still be
- * on their way. */
+/* One machine has one sandboxd. Requests for contexts of a few earlier epochs
+ * may still arrive. */
 enum { EPOCHS_MAX = 8 };
 
 struct epoch_key {
@@ -20,7 +20,7 @@ struct epoch_key {
 	struct ipc_id epoch;
 	uint8_t key[KEY_LEN];
 	uint64_t counter; /* of the last nonce; 0: none used */
-	uint64_t serial;  /* order of making */
+	uint64_t serial;  /* grows with each key made */
 };
 
 struct contexts {
@@ -35,7 +35,7 @@ contexts_new(void)
 	struct contexts *c = keys_memory(sizeof(struct contexts), NULL);
 
 	if (c != NULL && (c->calls = calls_new()) == NULL)
-		return NULL; /* at start: the process ends */
+		return NULL; /* main() ends the process */
 	return c;
 }
 
@@ -56,9 +56,9 @@ find(struct contexts *c, const struct ipc_id *epoch)
 }
 
 /*
- * Makes a fresh key for each request, and never returns the old one: the
- * counter starts again with the key, so a nonce can never repeat under one key,
- * whichever of the two processes restarted.
+ * Makes a fresh key for each request and never returns an old one. The counter
+ * of nonces starts again with each key. So a nonce can't repeat under one key,
+ * no matter whether the vault or sandboxd restarted.
  */
 void
 contexts_key(
@@ -85,7 +85,7 @@ contexts_key(
 
 /* SEAL_CONTEXT's material, taken apart; slices borrow from the frame. */
 struct material {
-	/* by tag; p NULL: absent */
+	/* fields that come once, by tag; p is NULL if absent */
 	struct tlv one[CTX_TAG_MAX + 1];
 	size_t nmodules;
 	struct ipc_bytes module[MODULES_PER_CALL_MAX];
@@ -94,7 +94,7 @@ struct material {
 	struct ipc_bytes value[SECRETS_PER_CALL_MAX];
 };
 
-/* A tag that `allowed` lets pass has its place in `one`. */
+/* Each tag that allowed() accepts is an index into material.one. */
 _Static_assert(CTX_TAG_MAX <= UINT8_MAX, "a tag is a byte");
 #define L(SYMBOL, name, unit, min, max, context, version, reason) \
 	_Static_assert((context) <= CTX_TAG_MAX, name);
@@ -113,7 +113,7 @@ allowed(uint8_t kind, uint8_t tag)
 	switch (tag) {
 	case CTX_GRANT_SEAL:
 	case CTX_GRANT_PREIMAGE:
-	case CTX_TASK: /* admind runs it: this gives no right */
+	case CTX_TASK: /* tells that the call is a task; gives no right */
 	case CTX_CALL_APPROVAL:
 	case CTX_PREIMAGE:
 	case CTX_APPROVAL:
@@ -141,10 +141,10 @@ allowed(uint8_t kind, uint8_t tag)
 }
 
 /*
- * Checks a number of the material. admind gives every number that a version
- * does not set itself, and it may be hostile. It can gain any value that an
- * administrator could have set for the server, never more, and never another
- * value than the version's own.
+ * Checks a number of the material. admind may be hostile, and gives every
+ * number that the version does not set. So admind can choose any value that an
+ * administrator could have set for the server, but none beyond. It can't
+ * replace a value that the version sets (put_limits).
  */
 static int
 check_number(const struct tlv *f, struct err *err)
@@ -160,7 +160,8 @@ check_number(const struct tlv *f, struct err *err)
 	return l == -1 ? 0 : limit_check((enum limit)l, v, err);
 }
 
-/* Digests are in strict order, so that one set has one form. */
+/* Takes a module's digest. Digests must ascend, so that each set of modules has
+ * just one form. */
 static int
 take_module(struct material *out, const struct tlv *f, struct err *err)
 {
@@ -178,9 +179,10 @@ take_module(struct material *out, const struct tlv *f, struct err *err)
 }
 
 /*
- * Strict: a tag that this kind may not carry, a repeated tag, a number that is
- * not 8 bytes, or a name without its value right after it refuses the whole. So
- * nothing that is not understood is ever passed on.
+ * Reads the material strictly. The whole material is refused if it has a tag
+ * that this kind may not carry, a repeated tag, a number that is not 8 bytes,
+ * or a name without its value right after it. So no field that is not
+ * understood is ever passed on.
  */
 static int
 take_apart(
@@ -257,9 +259,10 @@ copy(struct buf *out, const struct material *m, uint8_t tag)
 }
 
 /*
- * A reviewed limit binds; otherwise admind's value (its settings) is used. A
- * version from before a bound was narrowed is cut to the bound: a person agreed
- * to at least that much.
+ * Adds the limits. A limit that the version sets was reviewed, so it is used;
+ * for any other limit admind's value (from its settings) is used. If bounds
+ * were narrowed after the version was made, its value is moved to the nearest
+ * bound. A person agreed to at least that much where this lowers the value.
  */
 static int
 put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
@@ -301,13 +304,16 @@ version_names_secret(const uint8_t *fields, size_t n, struct ipc_bytes name)
 }
 
 /*
- * The one place where a stored secret becomes plaintext. admind chooses what it
- * sends and may be hostile; a value gets in only if
+ * Adds the secrets. Only from here does the plaintext of a stored secret leave
+ * the vault. admind chooses what it sends and may be hostile. So a value is
+ * added only if
  *   - the approval seal over exactly this pre-image verified (the caller did),
  *   - pre-image and seal both name the secret, so a human saw its name,
- *   - the stored value opens with an AAD of the server named by that
- *     pre-image and this name: another server's or another key's does not.
- * It leaves only inside the AEAD under a key that sandboxd and we have.
+ *   - the stored value opens with an AAD made of this name and of the server
+ *     that the pre-image names. A value of another server or of another secret
+ *     does not open.
+ * The value leaves the vault only encrypted, under a key that only sandboxd and
+ * we have.
  */
 static int
 put_secrets(struct buf *out, const struct material *m, const struct keys *k,
@@ -347,10 +353,9 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 	return 0;
 }
 
-/* Adds the return key of a source. A source that names a secret may make its
- * value (credentials.h), but only the first one's if it names several. The
- * runner seals the value for us under this key, which comes before the
- * secrets. */
+/* Adds the return key of a source. A source that names secrets may make the
+ * value of the first one (credentials.h). The runner seals that value for us
+ * under the return key. The return key comes before the secrets. */
 static void
 put_return_key(struct buf *out, const struct keys *k,
     const struct ipc_id *execution, const struct ipc_hash *version,
@@ -375,12 +380,14 @@ put_return_key(struct buf *out, const struct keys *k,
 }
 
 /*
- * A version that a person set to be confirmed gets no context without a
- * person's approval of this call. Caller and listener are those of the intent
- * row. sandboxd returns that row in the record, so a hostile admind that lies
- * here writes another name into its own books, and needs an approval of that
- * name's call. For any other version admind may bring an approval (its policy);
- * then the approval must be valid, and is used up.
+ * Checks and uses up the approval of a call. If a person set that the version
+ * must be confirmed, it gets no context until a person approved this call. The
+ * caller's name and the listener are taken from the intent row. sandboxd
+ * returns that row in the record of the call. So a hostile admind that lies
+ * about the caller writes a wrong name into its own books, and needs an
+ * approval of a call by that name. For any other version admind may bring an
+ * approval because of its own policy. Such an approval must be valid, too, and
+ * is used up.
  */
 static int
 confirm(struct contexts *c, const struct keys *k, const struct material *m,
@@ -457,13 +464,15 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	if (put_secrets(out, m, k, fields, n, seal, sealn, err) == -1 ||
 	    hosts_put(out, k, material, fields, n, err) == -1)
 		return -1;
-	/* Last, so that a failure for another reason uses up no approval. */
+	/* confirm() is last, so that a failure for another reason uses up no
+	 * approval. */
 	return confirm(c, k, m, &hash, fields, n, &name, err);
 }
 
-/* Inspections and test runs carry untrusted code or a command, so nothing but
- * that. Modules are files that an administrator recorded; which of them a run
- * without secrets and network sees is not worth guarding. */
+/* Builds the plaintext of an inspection or a test run. Such a run has untrusted
+ * code or an untrusted command, so it gets no secrets and no network. The
+ * modules are files that an administrator recorded. They are not guarded,
+ * because a run without secrets and network may see any of them. */
 static int
 build_plain(struct buf *out, const struct material *m, struct err *err)
 {
@@ -486,9 +495,10 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 }
 
 /*
- * An installer of modules: our code, a name and limits. admind can set neither
- * what it may connect to nor what it runs: sandboxd has both from its own
- * configuration. So admind gains no more than by any request for a module.
+ * Builds the plaintext for an installer of modules: a name and limits. The
+ * installer is our own code. admind can't choose the hosts that the installer
+ * connects to or the program that it runs, because sandboxd takes both from its
+ * own configuration. So admind gains no more than by any request for a module.
  */
 static int
 build_module(struct buf *out, const struct material *m, struct err *err)

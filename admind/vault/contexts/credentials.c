@@ -25,10 +25,10 @@ credentials_key(const struct keys *k, const struct ipc_id *execution,
 	buf_put(&b, version->b, sizeof(version->b));
 	buf_put(&b, server.p,
 	    server.n <= NAME_SERVER_MAX ? server.n : NAME_SERVER_MAX);
-	buf_putc(&b, '\0'); /* no name has one: the two can't run together */
+	buf_putc(&b, '\0'); /* separates the names: no name has a NUL */
 	buf_put(
 	    &b, secret.p, secret.n <= KEY_NAME_MAX ? secret.n : KEY_NAME_MAX);
-	/* A key of only a part must never be used. */
+	/* A key made from only a part of these fields must never be used. */
 	if (b.failed)
 		abort();
 	hmac_sha256(sub, b.p, b.len, &key);

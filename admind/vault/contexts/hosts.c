@@ -33,14 +33,16 @@ hosts_take(const struct tlv *f, bool *open, size_t *n, struct err *err)
 }
 
 /*
- * One grant. admind chooses which it brings and may be hostile. A grant gets in
- * only if it
- *   - bears our seal of grants (no version's and no call's passes for it) over
- *     just these bytes, which a person was shown, or an automatic policy of a
- *     person covered (0038),
- *   - is of network access, and of this server: another's is no use to it.
- * So admind can leave grants out, and bring one that was revoked since (0037),
- * and nothing else: least of all a host that nobody approved for this server.
+ * Adds one grant. admind chooses the grants that it brings and may be hostile.
+ * A grant is added only if
+ *   - it bears our seal of grants over just these bytes. A seal of a version or
+ *     of a call does not pass. A person was shown the bytes, or an automatic
+ *     policy of a person covered them (0038).
+ *   - it grants network access to this server. A grant of another server is
+ *     refused.
+ * So admind can leave grants out, and can bring a grant that was revoked since
+ * (0037). It can do nothing else. Above all it can't add a host that no person
+ * approved for this server.
  */
 static int
 put_grant(struct buf *out, const struct keys *k, struct ipc_bytes seal,

@@ -11,18 +11,19 @@
 #include "ipc.h"
 #include "keys.h"
 
-/* Consumes field f of SEAL_CONTEXT's material, read in order, if it belongs to
- * a grant: its seal, then its pre-image. *open: a seal came whose pre-image is
- * still missing; *n counts. 1: consumed; 0: another field; -1: out of order, or
- * too many. */
+/* Consumes field f of SEAL_CONTEXT's material if f belongs to a grant. The
+ * fields must be passed in order: a grant is a seal, then its pre-image. *open
+ * says whether the last seal still lacks its pre-image. *n counts the grants.
+ * 1: consumed; 0: another field; -1: out of order, or too many. */
 struct tlv;
 int hosts_take(const struct tlv *f, bool *open, size_t *n, struct err *);
 
 /*
  * Adds CTX_REQUIRE for each host that the version (its checked TLV list) names,
- * CTX_GRANT for each grant in the material, and CTX_SERVER_ID; nothing at all
- * for a version that names no host. 0; -1: NOT_APPROVED (a seal that is not
- * ours, or another grant's), FORBIDDEN (another server's), INVALID_REQUEST.
+ * CTX_GRANT for each grant in the material, and CTX_SERVER_ID. Adds nothing if
+ * the version names no host. 0; -1: NOT_APPROVED (the seal is not ours, or is
+ * of another grant), FORBIDDEN (the grant is of another server),
+ * INVALID_REQUEST.
  */
 int hosts_put(struct buf *out, const struct keys *, struct ipc_bytes material,
     const uint8_t *fields, size_t nfields, struct err *);

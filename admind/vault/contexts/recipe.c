@@ -9,9 +9,10 @@
 #include "version.h"
 
 /*
- * Adds the digests at the end of the approved version's lock lines ("name
- * version digest"), ascending. They come from nowhere else: a call gets the
- * modules that the reviewer was shown, whatever the database says by then.
+ * Adds the digests of the approved version's modules, ascending. A digest is
+ * the last word of a lock line ("name version digest"). They are taken from the
+ * version alone, so a call gets the modules that the reviewer was shown, even
+ * if the database changed since.
  */
 static int
 put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
@@ -26,7 +27,6 @@ put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 	return 0;
 }
 
-/* Adds the code, or a command with the executable that was inspected. */
 int
 recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 {
@@ -43,9 +43,10 @@ recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 		tlv_put(out, CTX_CODE, code.p, code.n);
 		return put_modules(out, fields, n, err);
 	}
-	/* A declared REST call or another MCP server's tool: a specification
-	 * that code of ours reads in the runner. `requires` names the hosts
-	 * that it reaches, as in any version. */
+	/* A declared REST call or a tool of another MCP server has a
+	 * specification, which code of ours reads in the runner. The version's
+	 * `requires` names the hosts that the call reaches, as in any
+	 * version. */
 	if (ipc_streq(ipc_bytes(kind.p, kind.n), "http") ||
 	    ipc_streq(ipc_bytes(kind.p, kind.n), "mcp")) {
 		if (tlv_find(fields, n, VERSION_SPEC, &spec) != 1 ||
@@ -76,9 +77,10 @@ recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *err)
 }
 
 /*
- * Adds the required form of the result (a tool's, a prompt's, a resource's) and
- * the schema of its structured content. As approved, so that admind can't have
- * a result pass that its reviewer would have seen refused.
+ * Adds the required form of the result (of a tool, a prompt or a resource) and
+ * the schema of its structured content. Both are taken from the approved
+ * version, so admind can't make a result pass that the approved version
+ * forbids.
  */
 int
 recipe_result(struct buf *out, const uint8_t *fields, size_t n, struct err *err)

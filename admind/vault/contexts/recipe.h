@@ -1,6 +1,7 @@
 /*
- * Builds what runs, and the form of its result, from an approved version's
- * checked TLV list alone, so that admind has no say in it. No I/O.
+ * Builds the part of a context that says which program runs and which form its
+ * result has. This part is built from an approved version's checked TLV list
+ * alone, so admind can't influence it. No I/O.
  */
 #ifndef RECIPE_H
 #define RECIPE_H

@@ -1,21 +1,23 @@
 /*
  * PASSWORD, SETUP, ADMIN_CHANGE, DEVICE_MAKE: changes of administrators.
  *
- * One's own password may be changed by a person who is logged in and knows the
- * present one. Other changes come from the socket that admits uid 0, or from an
- * administrator who is logged in and shows the own password with this very
- * request. The login alone is not enough, since the change outlives it: whoever
- * borrowed a browser, read a cookie or took over the web process would
- * otherwise make an account, and keep it. Wrong passwords count against the
- * login that shows them, so they lock no one else out.
+ * A person who is logged in and knows the present password may change the own
+ * password. Other changes come from the socket that admits uid 0, or from an
+ * administrator who is logged in and shows the own password in this very
+ * request. The login alone is not enough, because the change outlives the
+ * login: a person who borrowed a browser, read a cookie or took over the web
+ * process could otherwise make an account and keep it. Wrong passwords count
+ * against the login that shows them, so no other person is locked out.
  *
- * admind has no message for any of this. It stores a verifier that is sealed
- * here for a name and a role, and could leave it out; the vault still refuses
- * the person's older verifiers until its restart (verifiers.h).
+ * admind may send none of these messages. It stores a verifier that is sealed
+ * here for a name and a role, and could answer OK without storing it. Even then
+ * the vault refuses the person's older verifiers until the vault restarts
+ * (verifiers.h).
  *
- * Every change of a person's verifier ends the person's logins before it is
- * answered. For a login that is being made at that time, logins.c sees that its
- * verifier is not the newest.
+ * Every change of a person's verifier ends the person's logins before the
+ * change is answered (PASSWORD spares the login that asks). A login that is
+ * being made at that time is refused: logins.c sees that its verifier is not
+ * the newest.
  */
 #include "admins.h"
 
@@ -44,8 +46,8 @@ stored(struct attempt *a)
 	attempt_ok(a);
 }
 
-/* job.encoded has a new password's hash or, for a new role, the person's
- * present one. */
+/* Stores job.encoded: the hash of the new password or, for a new role, the
+ * person's present hash. */
 static void
 store(struct attempt *a)
 {
@@ -61,8 +63,9 @@ hash_new(struct attempt *a)
 	attempt_hash(a, store);
 }
 
-/* A verifier is sealed for the present role. A new role needs the present
- * verifier, but not its password. */
+/* Goes on with the person's present role and verifier. A new password is sealed
+ * for the present role. A new role needs the present verifier, but not the
+ * password. */
 static void
 target_found(struct attempt *a)
 {
@@ -78,8 +81,9 @@ target_found(struct attempt *a)
 }
 
 /*
- * One change at a time. Otherwise a new role's seal could hold a verifier that
- * another change is just replacing, and would bring back the old password.
+ * Begins a change, unless another one is in work. Otherwise a change of role
+ * could seal a verifier that another change is just replacing, and the old
+ * password would come back.
  */
 static void
 begin(struct attempt *a)
@@ -103,8 +107,9 @@ begin(struct attempt *a)
 
 /* ---- own password ---- */
 
-/* The login that asked must not have ended while we hashed. Returns it, or NULL
- * if it ended or is no longer an administrator's; then refused. */
+/* Returns the login that asked, if it did not end while we hashed. NULL: it
+ * ended, or it must be an administrator's and is not; the attempt was
+ * refused. */
 static const struct session *
 still(struct attempt *a, bool administrator)
 {
@@ -147,7 +152,7 @@ own_found(struct attempt *a)
 	attempt_verify(a, own_judged);
 }
 
-/* Judges the own password of the login that asks. */
+/* Checks the own password of the person whose login asks. */
 static void
 prove(struct attempt *a, const struct session *s, struct ipc_bytes password)
 {
@@ -206,8 +211,8 @@ own_password(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Only from the socket that admits uid 0; admind commits it only while there is
- * no administrator. */
+/* Makes the first administrator. SETUP comes only from the socket that admits
+ * uid 0. admind commits it only while there is no administrator. */
 static int
 setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -234,7 +239,7 @@ setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Returns the error; NULL: a known change with all its fields. */
+/* Returns the error, or NULL if the change is known and has just its fields. */
 static const char *
 unfit(struct attempt *a, const struct ipc_admin_change *m)
 {
@@ -285,8 +290,8 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		attempt_refuse(a, FAILURE_INVALID_PARAMS, why);
 		return 0;
 	}
-	/* One's own password: with PASSWORD, which ends the other logins, not
-	 * this one. */
+	/* The own password is changed by PASSWORD, which ends the person's
+	 * other logins but not the login that asks. */
 	if (s != NULL && a->change[0] == 'p' &&
 	    ipc_streq(m.username, s->username)) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS,
@@ -306,10 +311,10 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 }
 
 /*
- * uid 0 asks. The code counts as a known browser for a quarter of an hour: its
- * holder still needs the password, and guesses of others do not count against
- * it. The name is not looked up: a code for a person who does not exist opens
- * nothing.
+ * Makes a device code for uid 0. The code counts as a known browser for a
+ * quarter of an hour. Its holder still needs the password, but the guesses of
+ * others do not count against the holder. The name is not looked up, because a
+ * code for a person who does not exist opens nothing.
  */
 static int
 device(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)

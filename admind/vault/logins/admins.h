@@ -4,7 +4,7 @@
 
 #include "vault.h"
 
-/* PASSWORD, SETUP, ADMIN_CHANGE, DEVICE_MAKE. -1 closes the peer. */
+/* Handles PASSWORD, SETUP, ADMIN_CHANGE and DEVICE_MAKE. -1 closes the peer. */
 int admins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 
 #endif

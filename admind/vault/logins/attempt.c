@@ -45,7 +45,7 @@ attempt_free(struct attempt *a)
 void
 attempt_refuse(struct attempt *a, enum failure failure, const char *message)
 {
-	/* A request that was refused for another reason guessed at nothing. */
+	/* A request that is refused for another reason was no guess. */
 	if (failure != FAILURE_BAD_LOGIN)
 		attempt_right(a);
 	callers_refuse(a->v, a->ref, failure, message);
@@ -77,7 +77,7 @@ attempt_username_ok(struct ipc_bytes u)
 	return true;
 }
 
-/* Counts characters of valid UTF-8: bytes that don't continue one. */
+/* Counts the characters of valid UTF-8: all bytes but continuation bytes. */
 bool
 attempt_password_ok(struct ipc_bytes p)
 {
@@ -132,10 +132,10 @@ refuse_throttled(struct attempt *a, uint64_t wait_ms)
 }
 
 /*
- * A stranger pays twice: at the name, so that no name can be guessed at without
- * end, and at all names together. Other strangers use up both as well; that is
- * why a known browser never comes here. If one bucket is empty, nothing is
- * taken from the other.
+ * A stranger's attempt is counted twice: in the bucket of the name, so that
+ * guesses at one name are limited, and in the bucket of all names together.
+ * Other strangers use up both buckets as well, so a known browser has a bucket
+ * of its own. If one bucket is empty, nothing is taken from the other.
  */
 int
 attempt_count(
@@ -181,9 +181,10 @@ attempt_right(struct attempt *a)
 /* ---- steps ---- */
 
 /*
- * Takes the verifier, which may be empty. A verifier that doesn't open was not
- * made here for this name and role, or is an older one: treated as if there
- * were no such user, at the same cost, and logged.
+ * Takes the verifier, which is empty if there is no such user. A verifier that
+ * does not open was not made here for this name and role, or is an older one.
+ * That is logged, and the attempt goes on as for an unknown user, at the same
+ * cost.
  */
 static void
 on_record(void *arg, struct ipc_frame *f, enum failure gone)
@@ -234,7 +235,7 @@ attempt_find(struct attempt *a, void (*then)(struct attempt *))
 		attempt_refuse(a, FAILURE_BUSY, "admind is not connected");
 }
 
-/* A worker is done. The password is no longer needed. */
+/* Goes on after a hash. The password is no longer needed. */
 static void
 on_slot(struct slots_job *job, void *arg)
 {
@@ -288,7 +289,7 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 		attempt_free(a);
 		return;
 	}
-	/* Committed: earlier verifiers are void from here on. */
+	/* admind committed: earlier verifiers are void from here on. */
 	verifiers_stored(a->v->verifiers, a->target, a->stored_us);
 	a->then(a);
 }
@@ -322,7 +323,6 @@ attempt_store(struct attempt *a, void (*then)(struct attempt *))
 	buf_free(&sealed);
 }
 
-/* The audit row has {"source": ...} besides name and action. */
 int
 attempt_audit(struct attempt *a, const char *actor, const char *action,
     const char *subject, ipc_answer_cb *cb)

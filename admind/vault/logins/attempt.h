@@ -1,7 +1,7 @@
 /*
- * One request that needs a password hash: a login, a password, another
- * administrator. It goes in steps; each takes the function to run when it
- * succeeded, and ends the attempt with a refusal when it failed.
+ * One request that needs a password hash: a login, or a change of a password or
+ * an administrator. It goes in steps. Each step takes the function to run after
+ * success. A step that fails refuses the request and frees the attempt.
  */
 #ifndef ATTEMPT_H
 #define ATTEMPT_H
@@ -12,8 +12,8 @@
 enum {
 	ATTEMPT_PASSWORD_MIN = 12, /* characters */
 	ATTEMPT_PASSWORD_MAX = 128,
-	/* Strangers' attempts between first frame and answer: they never take
-	 * all of VAULT_OPS_MAX. */
+	/* Strangers' attempts that wait for an answer: fewer than
+	 * VAULT_OPS_MAX, so that strangers never take all places. */
 	ATTEMPT_STRANGERS_MAX = 64
 };
 
@@ -26,10 +26,10 @@ struct attempt {
 	char username[SESSIONS_USER_MAX + 1];
 	char role[SESSIONS_ROLE_MAX + 1];
 	bool known;         /* job.encoded is the user's, not the decoy */
-	uint64_t sealed_us; /* of that verifier */
+	uint64_t sealed_us; /* time in that verifier */
 	struct session_origin from;
 	struct ipc_hash
-	    token; /* the login that asks; zero for LOGIN and root */
+	    token; /* of the login that asks; zero for LOGIN and root */
 	/* The bucket that a wrong password counts against. */
 	bool stranger;
 	enum throttle_what counted;
@@ -45,14 +45,14 @@ struct attempt {
 	struct slots_job job;
 };
 
-/* NULL: answered as busy. */
+/* Begins an attempt. NULL: the request was refused as busy. */
 struct attempt *attempt_new(struct port *, struct ipc_peer *, uint64_t request);
 void attempt_free(struct attempt *);
-/* These answer and free. */
+/* These answer the request and free the attempt. */
 void attempt_refuse(struct attempt *, enum failure, const char *message);
 void attempt_ok(struct attempt *);
 
-/* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
+/* Tells whether the name matches ^[a-zA-Z][a-zA-Z0-9_]{2,49}$. */
 bool attempt_username_ok(struct ipc_bytes);
 bool attempt_password_ok(struct ipc_bytes);
 bool attempt_role_ok(struct ipc_bytes);
@@ -60,9 +60,10 @@ bool attempt_role_ok(struct ipc_bytes);
 void attempt_copy(char *to, size_t size, struct ipc_bytes from);
 
 /*
- * Counts the attempt against a bucket before it is judged: of strangers (number
- * NULL), of a device or of a login. After attempt_right() it costs nothing. 0,
- * or -1: refused with RATE_LIMITED and freed.
+ * Counts the attempt before the password is checked: in the buckets of
+ * strangers (number NULL), of a device or of a login. attempt_right() takes the
+ * count back. 0, or -1: the attempt was refused with RATE_LIMITED or BUSY, and
+ * freed.
  */
 int attempt_count(
     struct attempt *, enum throttle_what, const struct ipc_id *number);
@@ -74,15 +75,16 @@ void attempt_find(struct attempt *, void (*then)(struct attempt *));
 /* Sets the password for the next step that hashes; at most SLOTS_PASSWORD_MAX
  * bytes. */
 void attempt_put(struct attempt *, struct ipc_bytes);
-/* Compares that password with job.encoded: then() sees job.match. */
+/* Compares the password of attempt_put() with job.encoded; the result is in
+ * job.match. */
 void attempt_verify(struct attempt *, void (*then)(struct attempt *));
-/* Hashes it into job.encoded. */
+/* Hashes the password of attempt_put() into job.encoded. */
 void attempt_hash(struct attempt *, void (*then)(struct attempt *));
-/* Seals job.encoded for target and target_role (change "delete": nothing) and
- * has admind commit the change. */
+/* Seals job.encoded for target and target_role, or nothing if change is
+ * "delete". Then has admind commit the change. */
 void attempt_store(struct attempt *, void (*then)(struct attempt *));
-/* Sends an audit event about subject with {"source": ...}; cb may be NULL. 0,
- * or -1: admind is not connected. */
+/* Sends an audit event about subject, with the detail {"source": ...}; cb may
+ * be NULL. 0, or -1: admind is not connected. */
 int attempt_audit(struct attempt *, const char *actor, const char *action,
     const char *subject, ipc_answer_cb *);
 

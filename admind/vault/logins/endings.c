@@ -1,10 +1,11 @@
 /*
  * LOGINS_GET, LOGIN_END: lists logins, and ends them.
  *
- * A person sees and ends the own logins; an administrator, and uid 0, those of
- * all. A login's id is not its token: a reader of the list can end a login, not
- * use it. An end takes effect before it is answered, whether or not admind
- * records it: taking a right away must not depend on anybody.
+ * A person may list and end the own logins. An administrator and uid 0 may list
+ * and end all logins. The list has a login's id but not its token, so a reader
+ * of the list can't use the login. A login ends before the answer is sent,
+ * whether or not admind records the end: taking a right away must not depend on
+ * another process.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,8 +43,8 @@ json_login(struct jsonw *w, const struct session *s, bool current)
 	jsonw_obj_end(w);
 }
 
-/* Finds the asker: a live login (*hash its token's), or root (NULL). -1:
- * refused. */
+/* Finds the login that asks: *s, and *hash of its token. For root *s is NULL.
+ * -1: the request was refused. */
 static int
 asker(struct port *port, struct ipc_peer *peer, uint64_t request,
     struct ipc_bytes token, struct ipc_hash *hash, const struct session **s)
@@ -136,8 +137,8 @@ login_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		memcpy(actor, s->username, sizeof(actor));
 	if (memcmp(m.login.b, none.b, sizeof(none.b)) != 0) {
 		r = sessions_by_id(port->v->sessions, &m.login, now_boot_ms());
-		/* to an asker who may not see it, another's login does not
-		 * exist */
+		/* a person who may not see this login gets the same answer as
+		 * if there were none */
 		if (r == NULL ||
 		    (!all_of(s) && strcmp(r->username, actor) != 0)) {
 			(void)ipc_refuse(peer, m.request, FAILURE_NOT_FOUND,

@@ -1,21 +1,21 @@
 /*
- * LOGIN: a password for a token.
+ * LOGIN: exchanges a password for a token.
  *
- * Why it is safe with a hostile admind, which holds the table of verifiers: a
- * verifier is opened only if it was sealed here for this very name and role
- * (verifiers.c), so admind can't make one, give one person's to another, or
- * raise a role. It can withhold one (refusal of service) or, after a restart of
- * ours, bring back an older one of the same person: then an old password works
- * again, for somebody who knew it; docs/THREATS.md says so. Passwords and
- * tokens never go to admind, and admind can't reach LOGIN's socket
- * (SO_PEERCRED).
+ * LOGIN is safe even if admind, which holds the table of verifiers, is hostile.
+ * A verifier is opened only if it was sealed here for this very name and role
+ * (verifiers.c). So admind can't make a verifier, give one person's verifier to
+ * another, or raise a role. It can withhold a verifier (denial of service).
+ * After a restart of the vault it can also bring back an older verifier of the
+ * same person. Then an old password works again for a person who knew it
+ * (docs/THREATS.md). Passwords and tokens never go to admind, and admind can't
+ * reach LOGIN's socket (SO_PEERCRED).
  *
- * With a hostile web process: it sees the passwords typed into it and can act
- * as the persons who are logged in, no more. Guessing costs a full Argon2id
- * each, on one thread, and is counted here, where the count can't be left out.
- * Unknown names take the same path at the same cost and the same counts. What
- * it says of device and source is worth only as much as it knows: a device's
- * MAC it can't make.
+ * A hostile web process sees the passwords typed into it and can act as the
+ * persons who are logged in, but can do no more. Each guess costs a full
+ * Argon2id hash on one thread, and is counted here, where the count can't be
+ * left out. An unknown name takes the same path at the same cost and with the
+ * same counts. The web process can name only a device that it knows, because it
+ * can't make a device's MAC. The source is just what the web process says.
  */
 #include <string.h>
 
@@ -24,12 +24,14 @@
 #include "log.h"
 #include "logins.h"
 
-/* The bucket of names that cannot exist: one bucket, one path. */
+/* Replaces every name that can't exist, so that all these share one bucket and
+ * take the usual path. */
 static const char invalid[] = "(invalid)";
 
-/* Makes the login once its audit row is committed, so that no login lacks a
- * row; and only if the verifier is still the person's newest. A new password,
- * role or deletion that came in between has ended all logins, this one too. */
+/* Makes the login after its audit row is committed, so that no login lacks a
+ * row. The verifier must still be the person's newest: a new password, a new
+ * role or a deletion in between ended all of the person's logins, and so ends
+ * this one. */
 static void
 on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -138,7 +140,8 @@ login(struct attempt *a, const struct ipc_login *m)
 		attempt_find(a, found);
 		return;
 	}
-	/* No such name can exist: no need to ask, but at the same price. */
+	/* No such name can exist, so admind is not asked. The cost is the
+	 * same. */
 	attempt_copy(a->job.encoded, sizeof(a->job.encoded),
 	    ipc_str(slots_decoy(a->v->slots)));
 	attempt_verify(a, judged);

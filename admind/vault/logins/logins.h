@@ -1,5 +1,5 @@
 /*
- * Logins and their ends. Each handles one message; -1 closes the peer
+ * Messages about logins. Each function handles one message; -1 closes the peer
  * (malformed).
  */
 #ifndef LOGINS_H

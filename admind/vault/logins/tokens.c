@@ -2,11 +2,11 @@
  * LOGOUT, WHOAMI, SESSION_LOOKUP: asking about a login by its token, and ending
  * it.
  *
- * A token is the whole proof of a login: whoever shows it may ask whose login
- * it is, and end it. The web process brings the token's text, which it joins
- * from a cookie and a header: one of the two alone asks nothing here. admind
- * has only the hash, which does not count as a token: admind can't show a login
- * to admind-http either.
+ * A token alone proves a login: a process that shows the token may ask whose
+ * login it is, and may end the login. The web process brings the token's text,
+ * which it joins from a cookie and a header; either part alone is refused here.
+ * admind has only the token's hash. The hash does not count as a token, so
+ * admind can't use the login at admind-http either.
  */
 #include <string.h>
 
@@ -36,8 +36,8 @@ logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Answers the rights of a login's token, and their end. Asking counts as use:
- * admind-http asks for each write, admind for each read. */
+/* Answers with a login's user, role and end times. Asking counts as use of the
+ * login: admind-http asks for each write, admind for each read. */
 static void
 answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
     const struct session *s)

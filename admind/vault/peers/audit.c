@@ -5,7 +5,8 @@
 #include "log.h"
 #include "vault.h"
 
-/* For events that no caller waits for: they must at least be in our own log. */
+/* Takes admind's answer for an event that no caller waits for. A failure must
+ * at least be in our own log. */
 static void
 written(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -37,10 +38,11 @@ audit_event(struct vault *v, const char *actor, const char *action,
 }
 
 /*
- * uid 0 asks which signatures of the chain's heads are ours, to prove the chain
- * itself (mcpboxctl audit verify). The answer would tell others nothing: they
- * could only learn whether a guess of 256 bits is right. An old backup, or a
- * chain that was cut short, lacks the newest head.
+ * Tells which signatures of the audit chain's heads are ours. uid 0 asks, to
+ * prove the chain (mcpboxctl audit verify). The answer would be useless to
+ * others: they could only learn whether a guess of 256 bits is right. The
+ * answer also has the newest head, which an old backup or a chain that was cut
+ * short lacks.
  */
 static int
 audit_check(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)

@@ -4,7 +4,8 @@
 #include "log.h"
 #include "vault.h"
 
-/* A connected peer. Newest first, so that the newest admind is found first. */
+/* A connected peer. The list begins with the newest peer, so that the newest
+ * admind is found first. */
 struct caller {
 	uint64_t id;
 	struct ipc_peer *peer;

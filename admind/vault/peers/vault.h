@@ -1,6 +1,6 @@
 /*
- * Shared by the vault's files: the process's state, how a request is answered
- * after other work, and how admind is asked.
+ * Shared by the vault's files: the process's state, answers to requests that
+ * had to wait for other work, and requests to admind.
  */
 #ifndef VAULT_H
 #define VAULT_H
@@ -18,11 +18,12 @@
 #include "verifiers.h"
 
 enum {
-	/* admind answers from one indexed row, or commits one. */
+	/* Time for an answer of admind, which reads or commits one row. */
 	VAULT_ASK_MS = 5000,
-	/* Requests between first frame and answer, over all peers. */
+	/* Requests of all peers that wait for an answer. */
 	VAULT_OPS_MAX = 256,
-	/* This many more for root, whom no flood of logins may lock out. */
+	/* Further requests of root alone, so that a flood of logins can't lock
+	 * root out. */
 	VAULT_OPS_ROOT = 16
 };
 
@@ -40,7 +41,7 @@ struct port {
 
 struct vault {
 	struct proc proc;
-	struct keys *keys;   /* the newest; see keys.h on others */
+	struct keys *keys;   /* the newest; keys->also: the older one */
 	bool key_credential; /* the key did not come from key_file */
 	struct rotate *rotate;
 	struct contexts *contexts;
@@ -48,21 +49,21 @@ struct vault {
 	struct slots *slots;
 	struct throttle *throttle;
 	struct verifiers *verifiers;
-	size_t strangers; /* ATTEMPT_STRANGERS_MAX */
+	size_t strangers; /* at most ATTEMPT_STRANGERS_MAX */
 	/* The change of an administrator that is in work, or NULL. */
 	const struct attempt *changing;
 	struct port admind, web, ctl, sandboxd;
 	struct caller *callers; /* connected peers, newest first */
 	uint64_t next_caller;
-	size_t ops;           /* see VAULT_OPS_MAX */
-	struct policy policy; /* newest that we saw or made */
+	size_t ops;           /* requests that wait; see VAULT_OPS_MAX */
+	struct policy policy; /* the newest policy that we saw or made */
 	char *layers;         /* "name=state" lines, for doctor */
-	uint64_t audit_seq;   /* last audit head signed */
+	uint64_t audit_seq;   /* row number of the last signed audit head */
 	struct ipc_hash audit_head;
 };
 
-/* The caller that waits for an answer: a number, never a pointer, since the
- * peer may be gone by then. */
+/* The caller that waits for an answer. It is named by a number, not by a
+ * pointer, because the peer may be gone when the answer comes. */
 struct vault_ref {
 	uint64_t caller;
 	uint64_t request;
@@ -83,11 +84,12 @@ void callers_answer(
 void callers_ok(struct vault *, struct vault_ref);
 void callers_refuse(
     struct vault *, struct vault_ref, enum failure, const char *message);
-/* The same, with the time after which to try again. */
+/* Does what callers_refuse does, and tells the caller after which time to try
+ * again. */
 void callers_refuse_later(struct vault *, struct vault_ref, enum failure,
     const char *message, uint64_t retry_ms);
-/* Passes on an unexpected answer of admind: its REFUSED unchanged, anything
- * else or nothing as BUSY or INTERNAL. */
+/* Refuses the request because of admind's answer f. Passes a REFUSED on;
+ * answers INTERNAL for any other frame, and the failure `gone` if f is NULL. */
 void callers_refuse_as(
     struct vault *, struct vault_ref, struct ipc_frame *, enum failure gone);
 /* Sends a request to the newest connection of admind. -1: admind is not
@@ -99,7 +101,7 @@ int callers_ask(struct vault *, enum ipc_type, const void *msg,
  * and a failure is only logged. -1: admind is not connected (logged). */
 int audit_event(struct vault *, const char *actor, const char *action,
     const char *subject, const char *detail_json, ipc_answer_cb *, void *arg);
-/* One message about the audit log. -1 closes the peer (malformed). */
+/* Handles one message about the audit log. -1 closes the peer (malformed). */
 int audit_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 
 #endif

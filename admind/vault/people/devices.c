@@ -8,9 +8,9 @@
 enum { FIXED = 1 + 8 + 16, BODY_MAX = FIXED + SESSIONS_USER_MAX };
 
 /*
- * The name is inside the MACed bytes, not in the text: a person's cookie is
- * invalid for another name, and names nobody. The fixed part and the seal
- * without its body travel.
+ * Seals the fixed part and the name. The name is in the MACed bytes but not in
+ * the text, so a person's cookie is invalid for another name and does not tell
+ * whose it is. The text has the fixed part, and the seal without its body.
  */
 static int
 seal(const struct keys *keys, const uint8_t fixed[FIXED], const char *username,

@@ -1,9 +1,9 @@
 /*
- * Browsers that logged in here before, so that guesses of others don't count
- * against them (decision 0040). A device is text that a cookie carries:
- * base64url of {u8 kind, u64 Unix time in s, 16 random bytes} under a MAC that
- * also covers the administrator's name (macs.h). It conveys nothing but a
- * bucket of its own for wrong passwords, so it need not be revoked.
+ * Recognises browsers that logged in here before, so that guesses of others
+ * don't count against them (decision 0040). A device is text that a cookie
+ * carries: base64url of {u8 kind, u64 Unix time in s, 16 random bytes} under a
+ * MAC that also covers the administrator's name (macs.h). All that a device
+ * gives is a bucket of its own for wrong passwords, so it need not be revoked.
  */
 #ifndef DEVICES_H
 #define DEVICES_H
@@ -11,8 +11,9 @@
 #include "keys.h"
 
 enum devices_kind {
-	DEVICES_BROWSER = 1, /* after a login */
-	DEVICES_CODE         /* by root, for the first login from a browser */
+	DEVICES_BROWSER = 1, /* made after a login */
+	DEVICES_CODE         /* made by root, for the first login from a
+			      * browser */
 };
 
 enum {
@@ -28,8 +29,8 @@ struct devices_text {
 /* Makes a device's text. 0, or -1 without memory. */
 int devices_make(const struct keys *, enum devices_kind, const char *username,
     uint64_t now_s, struct devices_text *out);
-/* Returns whether it was made here for this person, and is not too old.
- * *number: its random part. */
+/* Returns whether the text was made here for this person, and is not too old.
+ * *number receives its random part. */
 bool devices_check(const struct keys *, const char *username,
     struct ipc_bytes text, uint64_t now_s, struct ipc_id *number);
 

@@ -44,9 +44,9 @@ over(const struct session *r, uint64_t boot_ms)
 }
 
 /*
- * Finds a row for a new login: a free or expired one; otherwise, or when the
- * user has too many, the user's own oldest. No person's login is ended by
- * another person's.
+ * Finds a row for a new login: a free or expired row or, if there is none or
+ * the user has too many logins, the row of the user's oldest login. So a login
+ * never ends another person's login.
  */
 static struct session *
 find_row(struct sessions *s, const char *username, uint64_t boot_ms)
@@ -103,8 +103,8 @@ sessions_add(struct sessions *s, const char *username, const char *role,
 	return r;
 }
 
-/* Never beyond the login's own end: a page left open that asks every minute
- * does not keep a login alive for ever. */
+/* The idle deadline is never later than the login's own end. So a page left
+ * open that asks every minute does not keep a login alive for ever. */
 void
 sessions_touch(struct sessions *s, const struct session *what, uint64_t boot_ms,
     uint64_t unix_ms)
@@ -119,8 +119,8 @@ sessions_touch(struct sessions *s, const struct session *what, uint64_t boot_ms,
 	r->idle_ms = unix_ms + left;
 }
 
-/* Compares all rows, in constant time each: the time taken says nothing about
- * which hash was nearly right. */
+/* Compares the hash with every row, in constant time each, so that the time
+ * taken does not tell which hash was nearly right. */
 const struct session *
 sessions_find(struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
 {
@@ -180,7 +180,8 @@ sessions_end_user(
 	return ended;
 }
 
-/* The id is no secret of its owner's: an administrator sees it as well. */
+/* Compares without constant time: an id is no secret, because administrators
+ * see the ids of all logins. */
 const struct session *
 sessions_by_id(struct sessions *s, const struct ipc_id *id, uint64_t boot_ms)
 {

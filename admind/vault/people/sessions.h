@@ -2,13 +2,13 @@
  * Administrators' logins. A token is 64 random bytes, shown once as 86
  * characters of base64url; only the SHA-256 of those characters is kept, so a
  * read of this memory yields no usable token. admind-http cuts the token in two
- * for a browser, a cookie and a header (docs/decisions/0067). Here the token is
- * whole: half of it is worth nothing and can't ask the vault anything. Logins
- * live here alone: the vault's restart ends them all.
+ * for a browser, a cookie and a header (docs/decisions/0067). The vault takes
+ * only whole tokens, so one part alone is worth nothing. Logins are kept in the
+ * vault's memory alone, so a restart of the vault ends all of them.
  *
  * A login ends a fixed time after it began, and sooner when it is not used.
- * Times come from the caller (CLOCK_BOOTTIME decides, so a set-back clock
- * cannot lengthen a login; Unix time is only shown).
+ * Times come from the caller. CLOCK_BOOTTIME decides, so a clock that is set
+ * back can't lengthen a login; Unix time is only shown.
  */
 #ifndef SESSIONS_H
 #define SESSIONS_H
@@ -26,8 +26,8 @@ enum {
 	SESSIONS_TEXT = LOGIN_TEXT, /* characters of a token */
 	SESSIONS_USER_MAX = 50,     /* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
 	SESSIONS_ROLE_MAX = 16,
-	SESSIONS_SOURCE_MAX = 64, /* an address; longer is cut */
-	SESSIONS_AGENT_MAX = 128  /* a browser's name for itself; cut as well */
+	SESSIONS_SOURCE_MAX = 64, /* an address; a longer text is cut */
+	SESSIONS_AGENT_MAX = 128  /* a browser's name for itself; also cut */
 };
 
 /* The origin of a login, as it is shown; UTF-8, or empty. */
@@ -46,7 +46,7 @@ struct session {
 	struct session_origin from;
 	/* Unix time, for showing */
 	uint64_t created_ms, seen_ms, expires_ms, idle_ms;
-	/* CLOCK_BOOTTIME, decides: its end, and its end unless it is used */
+	/* CLOCK_BOOTTIME: the login's end, and its end if it is not used */
 	uint64_t deadline_ms, idle_deadline_ms;
 	uint64_t serial; /* order of creation */
 };
@@ -63,7 +63,7 @@ void sessions_free(struct sessions *);
 const struct session *sessions_add(struct sessions *, const char *username,
     const char *role, const struct session_origin *, uint64_t boot_ms,
     uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
-/* The login was used: its idle time begins again. Takes a result of
+/* Notes that a login was used: its idle time begins again. Takes a result of
  * sessions_find. */
 void sessions_touch(struct sessions *, const struct session *, uint64_t boot_ms,
     uint64_t unix_ms);
@@ -75,15 +75,15 @@ const struct session *sessions_find(
 const struct session *sessions_find_text(struct sessions *, struct ipc_bytes,
     uint64_t boot_ms, struct ipc_hash *hash);
 void sessions_end(struct sessions *, const struct ipc_hash *);
-/* Ends the user's logins except the one with this hash (NULL: all). Returns how
- * many. */
+/* Ends the user's logins, except the one whose token has the hash *keep (NULL:
+ * no exception). Returns the number of logins that it ended. */
 size_t sessions_end_user(
     struct sessions *, const char *username, const struct ipc_hash *keep);
 /* Finds a login by its id; NULL if unknown or over. */
 const struct session *sessions_by_id(
     struct sessions *, const struct ipc_id *, uint64_t boot_ms);
-/* Returns the live login number *at or the next one (0 begins), and sets *at to
- * the number after it; NULL after the last. */
+/* Returns the first live login from row *at on, and sets *at to the row after
+ * it. *at is 0 at the first call. NULL: there is no further login. */
 const struct session *sessions_next(
     struct sessions *, size_t *at, uint64_t boot_ms);
 

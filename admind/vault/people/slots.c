@@ -37,7 +37,7 @@ struct slots {
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t work;
 	struct queue todo, strangers, done;
-	size_t busy; /* threads at a stranger's job */
+	size_t busy; /* threads that work on a stranger's job */
 	bool stop;
 };
 
@@ -63,7 +63,8 @@ pop(struct queue *q)
 	return j;
 }
 
-/* Argon2id with our parameters and a fresh salt, as a PHC string. */
+/* Hashes with Argon2id, our parameters and a fresh salt into a PHC string. 0 or
+ * -1. */
 static int
 hash(const struct slots *s, const char *password, size_t n,
     char out[SLOTS_ENCODED_MAX])
@@ -93,7 +94,7 @@ work(const struct slots *s, struct slots_job *j)
 	j->failed = rc != ARGON2_OK && rc != ARGON2_VERIFY_MISMATCH;
 }
 
-/* Returns a job that a thread may take, or NULL. Under the lock. */
+/* Returns a job that a thread may take, or NULL. The caller holds the lock. */
 static struct slots_job *
 take(struct slots *s)
 {
@@ -125,7 +126,8 @@ thread(void *arg)
 		if (j->stranger)
 			s->busy--;
 		push(&s->done, j);
-		/* Can fail only by overflow, when the loop is woken anyway. */
+		/* Fails only if the counter overflows; then the loop is woken
+		 * anyway. */
 		(void)!write(s->wake, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -152,9 +154,9 @@ woken(evutil_socket_t fd, short what, void *arg)
 
 /*
  * Writes a PHC string (RFC 9106 parameters, standard base64 without padding)
- * with random salt and hash: no password is known to fit, and verifying against
- * it costs the same as against a real one. Written, not computed: starting must
- * not wait for a password hash.
+ * with random salt and hash. No password is known to fit it, and a check
+ * against it costs as much as against a real one. No hash is computed for it,
+ * because the start must not wait for that.
  */
 static void
 make_decoy(struct slots *s)
@@ -208,12 +210,11 @@ fail:
 }
 
 /*
- * Closes the door: adds a second filter over the one of confine_self, for all
- * threads (TSYNC). It answers EPERM to any call that makes a thread, a process,
- * another program or another filter, and leaves the rest to the first filter.
- * The first filter had to allow clone and clone3 to start the threads, and a
- * filter cannot look into clone3's structure; so the right ends as soon as it
- * was used.
+ * Adds a second filter to that of confine_self, for all threads (TSYNC). It
+ * answers EPERM to any call that makes a thread, a process, another program or
+ * another filter, and leaves the rest to the first filter. The first filter had
+ * to allow clone and clone3 to start the threads, and a filter cannot look into
+ * clone3's structure; so the right to make threads ends here, after its use.
  */
 static int
 close_door(struct err *err)
@@ -304,8 +305,8 @@ slots_submit(struct slots *s, struct slots_job *j)
 	pthread_mutex_lock(&s->lock);
 	if (s->nthreads > 0 && q->n < SLOTS_QUEUE) {
 		push(q, j);
-		/* wake all: a single woken thread may be the one that may not
-		 * take it */
+		/* wakes all: a single woken thread could be one that may not
+		 * take this job */
 		pthread_cond_broadcast(&s->work);
 		rc = 0;
 	}

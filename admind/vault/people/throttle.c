@@ -6,7 +6,7 @@
 
 struct bucket {
 	struct ipc_hash who;
-	uint64_t full_ms; /* it is full again at this time */
+	uint64_t full_ms; /* time at which the bucket is full again */
 };
 
 struct throttle {
@@ -64,7 +64,8 @@ name(enum throttle_what what, struct ipc_bytes who, struct ipc_hash *h)
 
 /*
  * A bucket is one number: the time at which it will be full. Each attempt moves
- * that time one period on; more than the burst ahead is too much.
+ * that time one period on. An attempt that would move it more than `burst`
+ * periods ahead is refused.
  */
 uint64_t
 throttle_take(struct throttle *t, enum throttle_what what, struct ipc_bytes who,

@@ -1,9 +1,10 @@
 /*
- * Limits guessing: a bounded table of token buckets, named by a hash. No clock
- * of its own, so that tests need no waiting.
+ * Limits guessing: a bounded table of token buckets, named by a hash. Times
+ * come from the caller, so that tests need not wait.
  *
- * An attempt is taken before it is judged, so that many at once gain nothing,
- * and given back if it was right: only failures cost.
+ * An attempt is counted before the password is checked, so many attempts at
+ * once gain nothing. It is given back if the password was right, so only
+ * failures cost.
  */
 #ifndef THROTTLE_H
 #define THROTTLE_H
@@ -13,25 +14,25 @@
 #include "ipc.h"
 
 enum {
-	/* Remembered buckets. To push out one that was just used up, a guesser
-	 * must use up as many others, each at a password hash an attempt: by
-	 * then that bucket would have filled again by itself. */
+	/* Remembered buckets. To push out a bucket that was just used up, a
+	 * guesser must use up as many others, and each attempt costs a password
+	 * hash. By then the first bucket is full again anyway. */
 	THROTTLE_BUCKETS = 1024,
-	/* One attempt a period after the burst: 28,800 guesses a day at a name
-	 * against passwords of at least 12 characters; a person who mistypes
-	 * five times notices nothing. */
+	/* After the burst one attempt is allowed in each period. That is 28,800
+	 * guesses a day at a name, against passwords of at least 12 characters.
+	 * A person who mistypes five times notices nothing. */
 	THROTTLE_PERIOD_MS = 3000,
 	/* For all strangers together, whatever names they try. */
 	THROTTLE_ALL_PERIOD_MS = 1000,
-	THROTTLE_ALL_BURSTS = 6 /* times a name's burst */
+	THROTTLE_ALL_BURSTS = 6 /* in bursts of one name */
 };
 
 enum throttle_what {
 	THROTTLE_NONE = 0, /* not counted */
-	THROTTLE_NAME = 1, /* strangers at one name: the name */
-	THROTTLE_DEVICE,   /* a known browser: its number */
-	THROTTLE_LOGIN,    /* a login that shows its own password: its id */
-	THROTTLE_ALL       /* strangers at all names: nothing */
+	THROTTLE_NAME = 1, /* strangers at one name; key: the name */
+	THROTTLE_DEVICE,   /* a known browser; key: its number */
+	THROTTLE_LOGIN,    /* a login that shows its password; key: its id */
+	THROTTLE_ALL       /* strangers at all names; no key */
 };
 
 struct throttle;
@@ -41,7 +42,7 @@ void throttle_free(struct throttle *);
 /* Takes one attempt. 0, or the ms to wait (nothing was taken). */
 uint64_t throttle_take(
     struct throttle *, enum throttle_what, struct ipc_bytes, uint64_t now_ms);
-/* Gives an attempt back: it was not wrong. */
+/* Gives back an attempt that was not wrong. */
 void throttle_give(struct throttle *, enum throttle_what, struct ipc_bytes);
 
 #endif

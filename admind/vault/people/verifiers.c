@@ -48,8 +48,9 @@ verifiers_now(const struct verifiers *v, const char *name)
 	return now > seen ? now : seen + 1;
 }
 
-/* Only names that a key of ours sealed, or root made, come here: as many as
- * there are administrators. If they are too many, the oldest is forgotten. */
+/* The names that come here were sealed by a key of ours or made by root, so
+ * there are only as many as administrators. If there are too many, the name
+ * with the oldest time is forgotten. */
 void
 verifiers_stored(struct verifiers *v, const char *name, uint64_t time_us)
 {
@@ -100,8 +101,8 @@ verifiers_seal(struct verifiers *v, const struct keys *keys, const char *name,
 }
 
 /* Parses "tDIGITS PHC". Verifiers sealed before times existed begin with their
- * PHC string and count as of time 0. Only we can have sealed it, so its form is
- * ours or an earlier release's. */
+ * PHC string and count as of time 0. Only a vault can have sealed the text, so
+ * its form is that of this release or of an earlier one. */
 static int
 split(struct buf *plain, char *phc, uint64_t *time_us)
 {

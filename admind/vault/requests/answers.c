@@ -1,7 +1,7 @@
 /*
  * Requests that are answered at once: contexts and their keys, the gateways'
  * session key, signatures of the audit chain, doctor. The comment above each
- * says why it is safe to answer everyone who may ask.
+ * function says why it is safe to answer any process that may ask.
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "requests.h"
 
 /*
- * admind asks; it may be hostile. The answer is ciphertext under a key that
- * sandboxd and we have, so it tells admind nothing that admind didn't send.
- * contexts_seal puts in only approved content and the secrets that the approval
- * names.
+ * Seals a context for admind, which may be hostile. The answer is ciphertext
+ * under a key that only sandboxd and we have, so it tells admind nothing that
+ * admind didn't send. contexts_seal puts in only approved content and the
+ * secrets that the approval names.
  */
 static int
 seal_context(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -46,9 +46,10 @@ seal_context(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 }
 
 /*
- * sandboxd asks, over a socket that admits its uid alone. It gets a fresh key
- * for the epoch it named in HELLO and no other, so a taken-over sandboxd can't
- * fetch the key of another one, or of its own past.
+ * Gives sandboxd a context key, over a socket that admits only its uid. It gets
+ * a fresh key for the epoch that it named in HELLO, and for no other. So an
+ * attacker in sandboxd can't fetch the key of another sandboxd, or of an
+ * earlier epoch.
  */
 static int
 context_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -74,8 +75,9 @@ context_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* This key MACs MCP session ids, which convey no authority: its holder can make
- * a gateway believe in a session, not in a principal. */
+/* Gives the key that MACs MCP session ids. They convey no authority: a holder
+ * of the key can make a gateway believe in a session, but not in a
+ * principal. */
 static int
 session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -86,7 +88,8 @@ session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	memset(&k, 0, sizeof(k));
-	/* While two keys are valid, the older one: sessions go on. */
+	/* While two keys are valid, the older one is used, so that sessions go
+	 * on. */
 	keys =
 	    port->v->keys->also != NULL ? port->v->keys->also : port->v->keys;
 	k.key = ipc_bytes(keys->mcp_session, KEY_LEN);
@@ -95,10 +98,11 @@ session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 }
 
 /*
- * A hostile admind may have any head signed: a signature says only that this
- * head was the chain's at this time. So that it can't sign one history now and
- * another later, row numbers never go back and one number has one head, and
- * each goes to our own log, where admind can't change it.
+ * Signs a head of the audit chain. A hostile admind may have any head signed,
+ * because a signature says only that this head was the chain's at this time.
+ * But admind can't have one history signed now and another one later: row
+ * numbers never go back, each number has one head, and each signed head goes to
+ * our own log, where admind can't change it.
  */
 static int
 audit_sign(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -144,7 +148,7 @@ audit_sign(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Writes one object a layer, from "name=state" lines. */
+/* Writes one object for each layer, from the lines "name=state". */
 static int
 doctor(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

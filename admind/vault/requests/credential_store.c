@@ -2,13 +2,13 @@
  * See credentials.h. CREDENTIAL_STORE: admind brings the sealed result of a
  * source's run; it becomes the value of that source's secret.
  *
- * admind may be hostile. It names execution, version, server and secret, and a
- * wrong name is another key, under which nothing opens. So it can only store
- * what an approved version's run sealed in a context of ours, as the secret
- * which that version names. admind must not be able to choose another secret's
- * name: a tool that was approved with that secret would send the tokens to
- * hosts of its own. It can bring an older document again, as it can put back
- * any older row (stored.h).
+ * admind may be hostile. It names execution, version, server and secret. A
+ * wrong name leads to another key, with which nothing opens. So admind can
+ * store only a result that the run of an approved version sealed, and only as
+ * the secret that this version names. admind must not be able to choose another
+ * secret's name, because a tool that was approved with that secret would send
+ * the tokens to the tool's own hosts. admind can bring an older result again,
+ * as it can put back any older row (stored.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,6 @@ out:
 	return rc;
 }
 
-/* Only our own names; and no key of a rotation that is over (keys->also). */
 int
 credential_store_message(
     struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -96,8 +95,8 @@ credential_store_message(
 		return 0;
 	}
 	buf_init(&value, SECRET_VALUE_MAX);
-	/* A run that began before the master key changed sealed under the
-	 * previous one. */
+	/* A run that began before the master key changed sealed under the older
+	 * key. keys->also has that key until it is forgotten. */
 	for (k = port->v->keys; k != NULL && rc == -1; k = k->also) {
 		credentials_key(
 		    k, &m.execution, &m.version, m.server, m.key, key);

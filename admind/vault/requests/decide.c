@@ -1,22 +1,23 @@
 /*
  * APPROVE, REJECT and APPROVE_AUTO.
  *
- * Why approval is safe with a hostile admind. The decider comes from a login
- * that we made, or from the socket that admits uid 0 only; admind can reach
- * neither (its own socket may not send APPROVE, the table says). The content
- * comes from admind, but the human's program showed it and sent the hash of
- * what it showed; we fetch the content, hash it ourselves and seal only if both
- * agree. So admind may lie to both sides alike, and then a human has read, and
- * approved, just that lie; or to one side, and the hashes differ. The ids and
- * secret names in the seal are those inside the content. admind may also answer
- * OK without committing: the approval is then lost, not gained.
+ * Approval is safe even if admind is hostile. The person who decides is known
+ * by a login that we made, or by the socket that admits uid 0 only. admind can
+ * use neither, and its own socket may not send APPROVE (the table of messages).
+ * The content comes from admind, but the human's program showed it and sent the
+ * hash of the shown content. We fetch the content, hash it ourselves, and seal
+ * only if both hashes agree. If admind lies to both sides alike, a human has
+ * read and approved just that lie. If it lies to one side, the hashes differ.
+ * The ids and secret names in the seal are those inside the content. admind may
+ * also answer OK without committing. Then an approval is lost, but none is
+ * gained.
  *
- * A hostile web process can approve as somebody who is logged in, for as long
- * as that login lives; every seal and every log line names its logins.
+ * A hostile web process can approve as a person who is logged in, for as long
+ * as that login lives. Every seal and every log line names that person.
  *
- * A content's own first bytes say its queue, and so the mode of the policy that
- * applies. docs/decisions/0038 and policy.c argue what a policy may do by
- * itself, and what bringing back an old one gains.
+ * The first bytes of a content tell its queue, and so which mode of the policy
+ * applies. docs/decisions/0038 and policy.c explain which content a policy may
+ * approve by itself, and what admind gains if it brings back an old policy.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +33,12 @@
 #include "requests.h"
 
 enum {
-	REASON_MAX = 2000, /* bytes; a reviewer's paragraph */
-	/* a name, or policy: before one */
+	REASON_MAX = 2000, /* bytes; enough for a paragraph */
+	/* a name, or "policy:" and a name */
 	ACTOR_MAX = sizeof("policy:") - 1 + POLICY_ACTOR_MAX
 };
 
-/* DECISION_STORE's `approved`. */
+/* Values of DECISION_STORE's `approved`. */
 enum verdict { REJECTED = 0, APPROVED = 1, FIRST_OF_TWO = 2 };
 
 struct decision {
@@ -67,7 +68,7 @@ refuse(struct decision *d, enum failure failure, const char *message)
 	decision_free(d);
 }
 
-/* Refuses and writes the audit log, since somebody should know of it. */
+/* Refuses, and writes an audit event so that administrators learn of it. */
 static void
 refuse_audited(struct decision *d, enum failure failure, const char *message)
 {
@@ -133,8 +134,8 @@ store(struct decision *d, const struct ipc_hash *hash, uint64_t time_us,
 		refuse(d, FAILURE_BUSY, "admind is not connected");
 }
 
-/* Returns why this login may not decide; NULL: it may. Asked again when the
- * content arrives, since the login may have ended by then. */
+/* Returns the reason why this login may not decide, or NULL if it may. Called
+ * again when the content arrives, because the login may have ended since. */
 static const char *
 may_decide(struct decision *d, enum failure *failure)
 {
@@ -153,9 +154,9 @@ may_decide(struct decision *d, enum failure *failure)
 	return NULL;
 }
 
-/* Finds the queue by the bytes. admind names a kind, too, and must name the
- * same: a version's content is no call's, nor the other way round, and no seal
- * passes for another kind's. */
+/* Finds a content's queue by its bytes. The kind that admind names must be the
+ * same. So the content of a version can't be sealed as a call, or the other way
+ * round, and no seal passes for a seal of another kind. */
 enum { QUEUE_CALL = REVIEW_QUEUES };
 
 static int
@@ -199,8 +200,9 @@ make_seal(struct decision *d, unsigned queue, struct ipc_bytes content,
 }
 
 /*
- * No person looks: the policy must say so now, and must be allowed to cover the
- * content. The approver is the policy, with the name of the person who set it.
+ * Approves by the policy, without a person. The queue's mode must be automatic
+ * now, and the policy must be allowed to cover the content. The seal names as
+ * approver the policy, with the name of the person who set it.
  */
 static int
 by_policy(struct decision *d, unsigned queue, struct ipc_bytes content,
@@ -222,9 +224,10 @@ by_policy(struct decision *d, unsigned queue, struct ipc_bytes content,
 }
 
 /*
- * Two approvals are needed: is this the second? The first counts if we sealed
- * it for this request and these bytes, and another person gave it. Otherwise
- * this one is kept as the first. 0; -1 with why not.
+ * Finds whether this approval is the first or the second of two. It is the
+ * second if admind brings a first approval that we sealed for this request and
+ * these bytes. Then another person must have given the first. Otherwise this
+ * approval becomes the first (FIRST_OF_TWO). 0, or -1 with err.
  */
 static int
 by_two(struct decision *d, const struct ipc_content *c,
@@ -265,8 +268,8 @@ judge(struct decision *d, const struct ipc_content *c, struct buf *seal,
 	}
 	if (make_seal(d, queue, c->preimage, &by, seal, hash, err) == -1)
 		return -1;
-	/* A content that can't be sealed needs no first approval either; this
-	 * one could be sealed. */
+	/* A first approval is sealed only now, when make_seal has shown that
+	 * the content can be sealed. */
 	if (d->verdict == FIRST_OF_TWO)
 		return grants_first_seal(d->v->keys, &d->approval, hash,
 		    by.approver, now, seal, err);
@@ -313,15 +316,16 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 	if (judge(d, &c, &seal, &hash, now, &err) == 0)
 		store(d, &hash, now, ipc_bytes(seal.p, seal.len));
 	else if (d->automatic)
-		refuse(d, err.failure, err.text); /* the usual: a person will */
+		refuse(d, err.failure, err.text); /* usual: a person decides */
 	else
 		refuse_audited(d, err.failure, err.text);
 	buf_free(&seal);
 }
 
 /*
- * The common start: finds the decider. From the uid-0 socket the actor is root,
- * and a token is refused; otherwise the login named by the token.
+ * Begins APPROVE and REJECT: finds the person who decides. On uid 0's socket
+ * that is root, and a token is refused. On the other socket it is the user of
+ * the token's login. NULL: the request was refused.
  */
 static struct decision *
 start(struct port *port, struct ipc_peer *peer, uint64_t request,
@@ -396,8 +400,9 @@ approve(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return fetch(d);
 }
 
-/* From admind: it may ask at any time, for anything. It gains no more than a
- * policy that a login sealed gives anyway. */
+/* Approves by a policy. admind may ask for this at any time and for any
+ * request. It gains no more than is approved anyway by a policy that an
+ * administrator set. */
 static int
 approve_auto(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -420,9 +425,9 @@ approve_auto(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return fetch(d);
 }
 
-/* Nothing is sealed, so nothing is fetched: admind knows whether the request is
- * still pending. A forged rejection would be refusal of service, which admind
- * can cause anyway. */
+/* Rejects a request. Nothing is sealed, so the content is not fetched; admind
+ * knows whether the request is still pending. A forged rejection would be a
+ * denial of service, which admind can cause anyway. */
 static int
 reject(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

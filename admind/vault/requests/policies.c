@@ -1,10 +1,10 @@
 /*
  * POLICY_SET and POLICY_GET, and SEAL_VERIFY.
  *
- * A policy is set by an administrator's login that we know, or by uid 0: admind
- * has no message for it. We show the policy that we would apply, not the one
- * that admind names. So an administrator sees an older one that admind brought
- * back after our restart.
+ * A policy is set by an administrator's login that we know, or by uid 0. admind
+ * may not send POLICY_SET. We show the policy that we would apply, not the
+ * policy that admind names. So if admind brings back an older policy after a
+ * restart of the vault, an administrator sees that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 struct policy_op {
 	struct vault *v;
 	struct vault_ref ref;
-	bool set; /* POLICY_SET, else GET */
+	bool set; /* POLICY_SET; false: POLICY_GET */
 	struct ipc_policy_set m;
 	char actor[POLICY_ACTOR_MAX + 1];
 	struct policy made;
@@ -62,7 +62,7 @@ answer(struct policy_op *op)
  * Returns whether the new policy allows no more than the present one. Such a
  * policy holds from now on, for the life of this process, even if admind does
  * not store it. Otherwise a hostile admind could keep an automatic policy alive
- * by refusing every other.
+ * by refusing to store any other policy.
  */
 static bool
 only_takes(const struct policy *made, const struct policy *now)
@@ -78,7 +78,8 @@ only_takes(const struct policy *made, const struct policy *now)
 	return made->serial > now->serial;
 }
 
-/* Committed: the policy holds, unless a newer one was set in between. */
+/* Takes admind's answer. If the policy was committed, it holds, unless a newer
+ * one was set in between. */
 static void
 on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -162,8 +163,9 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 		answer(op);
 }
 
-/* Finds the asker: uid 0, or a login (to set, an administrator's). actor also
- * names a refused asker, if known. */
+/* Finds the person who asks: uid 0, or the user of a login, which must be an
+ * administrator's if `sets`. actor receives the name, even if -1 is returned,
+ * if it is known. */
 static int
 who(struct port *port, struct ipc_bytes token, bool sets,
     char actor[POLICY_ACTOR_MAX + 1], struct err *err)
@@ -220,7 +222,7 @@ policy(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return 0;
 	}
 	op->m = m;
-	op->m.token = ipc_bytes(NULL, 0); /* it was the frame's */
+	op->m.token = ipc_bytes(NULL, 0); /* it pointed into the frame */
 	if (callers_ask(op->v, IPC_POLICY_LOAD, &load, on_loaded, op) == -1)
 		refuse(op, FAILURE_BUSY, "admind is not connected");
 	return 0;
@@ -228,7 +230,8 @@ policy(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 /* ---- SEAL_VERIFY ---- */
 
-/* Both kinds of seals have these fields, under their own tags. */
+/* Reads the fields that version seals and grant seals both have, under
+ * different tags. */
 static void
 says(const uint8_t *fields, size_t n, bool grant, struct ipc_seal_says *out)
 {
@@ -248,10 +251,10 @@ says(const uint8_t *fields, size_t n, bool grant, struct ipc_seal_says *out)
 }
 
 /*
- * For a program that shows a difference or an approved object: admind brought
- * content and seal, and could have made the content up. We say only whether a
- * person once approved just these bytes; a seal of an object that was revoked
- * later passes, too.
+ * Verifies a seal for a program that shows a difference or an approved object.
+ * The program has content and seal from admind, which could have made the
+ * content up. We say only whether a person once approved just these bytes; a
+ * seal of an object that was revoked later passes, too.
  */
 static int
 verify(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)

@@ -78,12 +78,12 @@ renew_stored(const struct keys *k, enum stored_table table,
 	buf_init(&plain, MACS_MAX);
 	if (stored_open(k, &at, r->value.p, r->value.n, &plain, err) == 0)
 		rc = stored_seal(k, &at, plain.p, plain.len, out, err);
-	buf_free(&plain); /* wiped there */
+	buf_free(&plain); /* wipes it */
 	return rc;
 }
 
-/* Renews only the person's newest verifier, as far as we know. A rotation ends
- * older ones; otherwise it would keep them alive for the next restart
+/* Renews only the person's newest verifier, as far as we know. Older verifiers
+ * are not renewed, because they could be used again after the next restart
  * (verifiers.h). */
 static int
 renew_verifier(struct vault *v, const struct renewal_row *r, struct buf *out,
@@ -107,8 +107,8 @@ renew_verifier(struct vault *v, const struct renewal_row *r, struct buf *out,
 		       : -1;
 }
 
-/* admind names the seal's purpose: the seal verifies for that, or not at
- * all. */
+/* Renews a seal. admind names its purpose, and a seal of another purpose does
+ * not verify. */
 static int
 renew_seal(const struct keys *k, const struct renewal_row *r, struct buf *out,
     struct err *err)
@@ -126,7 +126,7 @@ renew_seal(const struct keys *k, const struct renewal_row *r, struct buf *out,
 	return err_set(err, FAILURE_FORBIDDEN, "a seal of nothing known");
 }
 
-/* Renews the policy that is in force, and no other that ever was. */
+/* Renews the policy that is in force, and no other. */
 static int
 renew_policy(struct vault *v, const struct renewal_row *r, struct buf *out,
     struct err *err)

@@ -1,10 +1,10 @@
 /*
- * The values that rest under the master key, and how each is made again under
- * the newest key (rotate.c drives it). Bytes in, bytes out.
+ * Makes the values that are stored under the master key again under the newest
+ * key, for rotate.c. No I/O.
  *
- * A hostile admind that brings rows of its choice gains nothing: each row opens
- * at its place, or verifies for its purpose, or is not renewed; a renewed row
- * has the same content, place and purpose.
+ * A hostile admind that brings rows of its choice gains nothing. A row is
+ * renewed only if it opens at its place, or verifies for its purpose. A renewed
+ * row has the same content, place and purpose.
  */
 #ifndef RENEWAL_H
 #define RENEWAL_H
@@ -16,8 +16,8 @@
 
 struct vault;
 
-/* Kinds in the order of a pass: the names in the database's view `resting`, and
- * the words for a reader. */
+/* The kinds, in the order in which a rotation renews them: K(kind, its name in
+ * the database's view `resting`, its name for a reader). */
 #define RENEWAL_KINDS(K)                            \
 	K(SECRET, "secret", "secret")               \
 	K(VERIFIER, "verifier", "administrator")    \
@@ -35,7 +35,7 @@ enum renewal_kind {
 
 const char *renewal_name(enum renewal_kind);
 
-/* A row of RENEW_ROWS (renew.h); slices borrow from it. */
+/* A row of RENEW_ROWS (renew.h); slices borrow from the frame. */
 struct renewal_row {
 	struct ipc_bytes id, place, column, value;
 };
@@ -43,14 +43,15 @@ struct renewal_row {
 int renewal_next(struct tlv_reader *, struct renewal_row *);
 
 /*
- * Makes the same value under the newest key, and replaces the content of out.
- * 0; -1: no valid key opens it, or it is not of its kind (FORBIDDEN,
- * NOT_APPROVED), or without memory (BUSY, TOO_LARGE).
+ * Makes a row's value again under the newest key, and replaces the content of
+ * out. 0; -1: no valid key opens the value, or it is not of this kind
+ * (FORBIDDEN, NOT_APPROVED), or there is no memory (BUSY, TOO_LARGE).
  */
 int renewal_make(struct vault *, enum renewal_kind, const struct renewal_row *,
     struct buf *out, struct err *);
 
-/* Writes "secret demo/TOKEN: why", a line with its newline, cut to size. */
+/* Writes a line such as "secret demo/TOKEN: why" with its newline, cut to
+ * size. */
 void renewal_tell(enum renewal_kind, const struct renewal_row *,
     const struct err *, char *line, size_t size);
 

@@ -27,7 +27,7 @@ int rotate_init(struct vault *); /* 0, or -1 without memory */
 void rotate_free(struct vault *);
 /* KEY_STATUS, KEY_NEXT, KEY_STEP, KEY_END. */
 int rotate_message(struct port *, struct ipc_peer *, struct ipc_frame *);
-/* admind connected: tells it about a rotation that is under way. */
+/* Tells admind, which has just connected, about a rotation under way. */
 void rotate_admind_up(struct vault *);
 
 #endif

@@ -1,16 +1,16 @@
 /*
  * KEY_STATUS, KEY_NEXT, KEY_STEP, KEY_END: changes the master key while
- * everything runs (decision 0039). mcpboxctl drives it a step at a time; a step
- * is one question to admind for rows and one to store them. So whatever is
- * killed between two steps, the next run goes on where the rows say.
+ * everything runs (decision 0039). mcpboxctl drives the change step by step. In
+ * a step the vault asks admind for rows, and then asks it to store the renewed
+ * ones. The rows themselves tell how far the change is. So if any process is
+ * killed between two steps, the next run goes on from there.
  *
- * Only uid 0's socket may ask. A hostile admind gains nothing: it brings rows
- * of its choice, and gets back those that opened here at their place, or
- * verified here for their purpose, with the same content and the same place or
- * purpose, under the newest key. A worthless row stays worthless. In this way
- * admind could keep values that were withdrawn, as it could without a rotation.
- * But a policy is renewed only while it is the one in force (0038: a rotation
- * ends all older ones).
+ * Only uid 0's socket may ask. A hostile admind gains nothing by rows of its
+ * choice. Only rows that open here at their place, or verify here for their
+ * purpose, are renewed. A renewed row has the same content and the same place
+ * or purpose, under the newest key. In this way admind could keep values that
+ * were withdrawn, as it could without a rotation. But only the policy in force
+ * is renewed (0038: a rotation ends all older policies).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +26,11 @@
 #include "requests.h"
 
 enum {
-	/* After the end the older key opens for this long: calls that had read
-	 * their seal or secret before are sealed within this time. */
+	/* Time for which the older key still opens values after the end. Calls
+	 * that had read their seal or secret before the end get their context
+	 * within this time. */
 	FORGET_S = 30,
-	NAMES_MAX = 4096, /* bytes of unreadable values' names in one answer */
+	NAMES_MAX = 4096, /* bytes, for names of unreadable values */
 	AFTER_MAX = 600   /* a kind's number and an id */
 };
 
@@ -42,12 +43,12 @@ struct step {
 	struct vault *v;
 	struct vault_ref ref;
 	bool renew;
-	struct keys *fresh; /* KEY_NEXT's, in no chain yet; or NULL */
+	struct keys *fresh; /* KEY_NEXT's key, in no chain yet; or NULL */
 	enum renewal_kind kind;
 	struct buf after, names;
 	uint32_t seen, renewed, unreadable;
 	struct buf store;       /* RENEW_STORE's rows */
-	struct ipc_hash policy; /* SHA-256 of the renewed one */
+	struct ipc_hash policy; /* SHA-256 of the renewed policy */
 };
 
 /* ---- life ---- */
@@ -139,7 +140,8 @@ step_answer(struct step *s)
 	step_free(s);
 }
 
-/* Passes on admind's answer if it is not `want`; true: it did. */
+/* Returns true if admind's answer is not `want`, after it refused the request
+ * because of that answer and ended the step. */
 static bool
 failed(struct step *s, struct ipc_frame *f, enum ipc_type want)
 {
@@ -195,8 +197,8 @@ on_begun(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * The database hears of the key before the vault uses it: it takes no value of
- * a key that it doesn't know (key_stays()).
+ * Begins a rotation. The database learns of the key before the vault uses it,
+ * because it accepts no value under a key that it does not know (key_stays()).
  */
 static int
 key_next(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -236,8 +238,9 @@ noted(void *arg, struct ipc_frame *f, enum failure gone)
 		    "admind did not note that a rotation is under way");
 }
 
-/* Both key files were there at the start: new values are sealed with the newer
- * key, which the database must know. */
+/* Tells admind of a rotation, for example if both key files were there at the
+ * start. New values are sealed with the newer key, so the database must know
+ * that key. */
 void
 rotate_admind_up(struct vault *v)
 {
@@ -251,7 +254,8 @@ rotate_admind_up(struct vault *v)
 
 /* ---- one step ---- */
 
-/* Logs the names of unreadable values, and answers as many as fit. */
+/* Logs the name of an unreadable value, and adds it to the answer if it
+ * fits. */
 static void
 name_unreadable(
     struct step *s, const struct renewal_row *r, const struct err *err)
@@ -274,13 +278,13 @@ on_renewed(void *arg, struct ipc_frame *f, enum failure gone)
 
 	if (failed(s, f, IPC_OK))
 		return;
-	/* POLICY_SET's `seen` is compared with this. */
+	/* POLICY_SET's `seen` is compared with policy.seal. */
 	if (s->kind == RENEWAL_POLICY)
 		s->v->policy.seal = s->policy;
 	step_answer(s);
 }
 
-/* 0; -1 when memory is out. */
+/* Opens or renews one row. 0, or -1 without memory. */
 static int
 take_row(struct step *s, const struct renewal_row *r)
 {
@@ -293,7 +297,7 @@ take_row(struct step *s, const struct renewal_row *r)
 	if (renewal_make(s->v, s->kind, r, &fresh, &err) == -1) {
 		if (err.failure == FAILURE_BUSY ||
 		    err.failure == FAILURE_TOO_LARGE) {
-			rc = -1; /* says nothing about the value */
+			rc = -1; /* the value itself may be readable */
 		} else {
 			s->unreadable++;
 			name_unreadable(s, r, &err);
@@ -310,9 +314,10 @@ take_row(struct step *s, const struct renewal_row *r)
 	return s->store.failed ? -1 : rc;
 }
 
-/* Opens or renews all rows. While a step only checks, the key of a rotation
- * that has ended does not count: it is about to be forgotten, and values that
- * only it opens are lost. 1 0 -1 as renewal_next; -2: memory is out. */
+/* Opens or renews all rows. A step that only checks does not use the older key
+ * after the rotation has ended: that key is about to be forgotten, so values
+ * that only it opens are lost. 0: all were read; -1: malformed; -2: without
+ * memory. */
 static int
 take_rows(struct step *s, struct tlv_reader *in, struct ipc_bytes *last)
 {
@@ -379,8 +384,9 @@ on_rows(void *arg, struct ipc_frame *f, enum failure gone)
 	step_ask(s, IPC_RENEW_STORE, &store, on_renewed);
 }
 
-/* Reads "2:id" of an earlier answer. Only root sends it: a wrong one begins
- * elsewhere. 0 or -1. */
+/* Reads the position, such as "2:id", that an earlier answer gave. Only root
+ * sends it, and a wrong position just makes the step begin elsewhere. 0 or
+ * -1. */
 static int
 take_after(struct ipc_bytes t, enum renewal_kind *kind, struct ipc_bytes *id)
 {
@@ -443,8 +449,9 @@ on_ended(void *arg, struct ipc_frame *f, enum failure gone)
 	step_answer(s);
 }
 
-/* The database counts. A hostile one may say that no value is left under the
- * older key: then the values that it hid are lost to it. */
+/* Ends a rotation. The database counts the values that are left under the older
+ * key. If a hostile database says that none is left, the values that it hid
+ * can't be opened any more. */
 static int
 key_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

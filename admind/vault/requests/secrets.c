@@ -1,16 +1,16 @@
 /*
- * SECRET_SET: a value comes in from uid 0's socket or, with an administrator's
- * login, from the web process; it is encrypted for its place, and admind stores
- * it. No message brings it back: the only way out is a context for a sandbox
- * (contexts.c).
+ * SECRET_SET: takes a secret's value from uid 0's socket or, with an
+ * administrator's login, from the web process. The value is encrypted for its
+ * place, and admind stores it. No message returns it: it leaves the vault only
+ * in a context for a sandbox (contexts.c).
  *
- * The setter's name follows from a login that we made and whose role was sealed
- * with its verifier, or from the socket; admind is not asked and has no such
- * message. A hostile admind learns that the secret was set, its names and its
- * length. A hostile web process can set values as an administrator who is
- * logged in, for as long as that login lives; it can never read one. It may set
- * them for any server that administrator could: the AAD has the server's name,
- * not an id that admind would have to translate.
+ * The setter's name is that of a login that we made, whose role was sealed with
+ * its verifier, or root on uid 0's socket. admind is not asked, and may not
+ * send SECRET_SET. A hostile admind learns that the secret was set, its names
+ * and its length. A hostile web process can set values as an administrator who
+ * is logged in, for as long as that login lives, and for any server. It can
+ * never read a value. The AAD has the server's name, so admind is not needed to
+ * translate an id.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,9 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * Finds the setter: "root" by the socket, else the login's name, into actor. A
- * refused login of a lower role goes to the audit log. 0, or -1 with err.
+ * Writes into actor the name of the person who sets the secret: "root" if the
+ * request came by uid 0's socket, else the login's name. A login that is
+ * refused for a lower role goes to the audit log. 0, or -1 with err.
  */
 static int
 take_actor(struct port *port, const struct ipc_secret_set *m,

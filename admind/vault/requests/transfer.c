@@ -5,8 +5,8 @@
  * admind and uid 0 may ask. Both could have content of their choice sealed,
  * since they make it. A seal conveys that these bytes were an export of this
  * instance, or that uid 0 vouched for them here (mcpboxctl, after it checked a
- * transfer key). It grants nothing else: an import makes drafts. The purpose's
- * own label keeps the seal from passing for an approval.
+ * transfer key). It grants nothing else: an import makes drafts. Seals of
+ * exports have a label of their own, so such a seal can't pass for an approval.
  */
 #include <string.h>
 

@@ -27,9 +27,9 @@ calls_new(void)
 }
 
 /*
- * The facts are those of the pre-image whose hash the person was shown. The
- * request's id is among them, so an approval of one request can't be taken for
- * another of the same content.
+ * The sealed fields are taken from the pre-image whose hash the person was
+ * shown. The request's id is among them, so an approval of one request can't be
+ * used for another request of the same content.
  */
 int
 calls_seal(const struct calls *c, const struct keys *k,
@@ -98,10 +98,10 @@ was_used(const struct calls *c, const struct ipc_hash *hash)
 }
 
 /*
- * The seal comes from admind, which may be hostile. It may bring a seal of its
- * own making, of a version (another label), of another call, of another
- * principal's same call, a used one, or yesterday's; and it may wait for the
- * day when the wall clock is set.
+ * The seal comes from admind, which may be hostile. admind may bring a seal of
+ * its own making, a seal of a version (another label), of another call or of
+ * another principal's same call, or a used or an expired seal. It may also wait
+ * until the wall clock is set back.
  */
 int
 calls_check(struct calls *c, const struct keys *k, struct ipc_bytes seal,

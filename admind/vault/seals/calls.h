@@ -7,11 +7,12 @@
  * approvals sub-key. The label differs from that of a version's seal, so
  * neither can pass for the other.
  *
- * Used once, against a hostile admind too: a used seal is remembered until it
- * has expired. Since a restart forgets that, a seal names the life of the vault
- * that made it, and no other life honours it: a person is asked again. The wall
- * clock may be set during that time, and back again: so a seal also ends by
- * CLOCK_BOOTTIME, and only then is its use forgotten.
+ * A seal can be used only once, even if admind is hostile: a used seal is
+ * remembered until it has expired. A restart forgets the used seals. So a seal
+ * names the vault process that made it, and no later process accepts it: a
+ * person is asked again. The wall clock may be set on and back again before a
+ * seal expires. So a seal also expires by CLOCK_BOOTTIME, and only then is its
+ * use forgotten.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -25,8 +26,9 @@
 
 enum {
 	CALLS_SEAL_MAX = 2048,
-	/* Used seals that have not expired. Each was a person's approval: more
-	 * than all reviewers can give within the time that requests live. */
+	/* Used seals that have not expired. Each was approved by a person, and
+	 * all reviewers together can't approve as many within the time that
+	 * requests live. */
 	CALLS_USED_MAX = 1024
 };
 
@@ -41,27 +43,26 @@ enum calls_tag {
 	CALLS_EXPIRES_MS = 8,
 	CALLS_APPROVER = 9, /* administrator's name, or root */
 	CALLS_TIME_US = 10, /* u64 Unix time in us */
-	CALLS_LIFE = 11,    /* 16 bytes: of the vault that made it */
-	CALLS_UNTIL_MS = 12 /* u64: its end by CLOCK_BOOTTIME */
+	CALLS_LIFE = 11,    /* 16 bytes: id of the vault process that sealed */
+	CALLS_UNTIL_MS = 12 /* u64: expiry by CLOCK_BOOTTIME */
 };
 
-struct calls; /* this life's */
+struct calls; /* the id of this vault process, and the used seals */
 
 /* The same moment by both clocks. */
 struct calls_time {
-	uint64_t unix_us; /* of the expiry that a person was shown */
-	uint64_t boot_ms; /* CLOCK_BOOTTIME, which nobody sets */
+	uint64_t unix_us; /* the clock of the expiry that a person was shown */
+	uint64_t boot_ms; /* CLOCK_BOOTTIME, which no process can set */
 };
 
-/* Allocated with the contexts, for the life of the process; NULL without
- * memory. */
+/* Makes the memory of used seals. It is never freed. NULL without memory. */
 struct calls *calls_new(void);
 
 /*
  * Seals the fields of a request's pre-image. *hash receives its SHA-256.
- * Replaces the content of out. 0; -1: INVALID_PARAMS, it is no such pre-image,
- * or another request's; ALREADY_DECIDED, it has expired; TOO_LARGE, it would be
- * valid for longer than CALLREQ_LIFE_MAX_MS.
+ * Replaces the content of out. 0; -1: INVALID_PARAMS (no pre-image of a call,
+ * or that of another request), ALREADY_DECIDED (the request has expired),
+ * TOO_LARGE (the seal would be valid for longer than CALLREQ_LIFE_MAX_MS).
  */
 int calls_seal(const struct calls *, const struct keys *,
     const struct ipc_id *request, struct ipc_bytes preimage,
@@ -78,13 +79,13 @@ struct calls_run {
 
 /*
  * Checks that the seal is ours, unused and unexpired, and approves just that
- * call. 0: *hash and *until_ms (CLOCK_BOOTTIME) are for calls_use; -1 with
- * NOT_CONFIRMED.
+ * call. 0, with the *hash and *until_ms (CLOCK_BOOTTIME) that calls_use needs;
+ * -1 with NOT_CONFIRMED.
  */
 int calls_check(struct calls *, const struct keys *, struct ipc_bytes seal,
     const struct calls_run *, const struct calls_time *, struct ipc_hash *hash,
     uint64_t *until_ms, struct err *);
-/* Marks a seal as used for ever. 0; -1 with BUSY: too many are remembered. */
+/* Marks a seal as used. 0; -1 with BUSY: too many seals are remembered. */
 int calls_use(struct calls *, const struct ipc_hash *, uint64_t until_ms,
     const struct calls_time *, struct err *);
 

@@ -23,10 +23,10 @@ put_text(struct buf *w, uint8_t tag, struct ipc_bytes text)
 }
 
 /*
- * The facts are those of the pre-image whose hash the person was shown, read by
- * the one strict reader. The request's id is among them, so an approval of one
- * request can't be taken for another of the same content (for example when it
- * was asked for again after a refusal).
+ * The sealed fields are taken from the pre-image whose hash the person was
+ * shown, by the only strict reader. The request's id is among them, so an
+ * approval of one request can't be used for another request of the same content
+ * (for example when the grant was asked for again after a refusal).
  */
 int
 grants_seal(const struct keys *k, const struct ipc_id *request,
@@ -128,9 +128,9 @@ grants_first_seal(const struct keys *k, const struct ipc_id *request,
 
 /*
  * The first approval comes from admind. It may be of admind's own making (the
- * MAC fails), of another purpose (another label), of another request, or of
- * this request's content before it was superseded (another id, and another
- * hash).
+ * MAC fails), of another purpose (another label), or of another request. It may
+ * also approve an earlier content that this request superseded (another id and
+ * another hash).
  */
 int
 grants_first_check(const struct keys *k, struct ipc_bytes first,

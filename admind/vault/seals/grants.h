@@ -1,7 +1,8 @@
 /*
  * Seals of grants: a person (or a policy, 0038) approved one module for one
- * tool, or one host for one server. Also first approvals, where two are needed.
- * Form: macs.h; the body is a TLV list of enum grants_tag.
+ * tool, or one host for one server. Also seals of first approvals, where two
+ * approvals are needed. Form: macs.h; the body is a TLV list of enum
+ * grants_tag.
  */
 #ifndef GRANTS_H
 #define GRANTS_H
@@ -25,33 +26,34 @@ enum grants_tag {
 	GRANTS_PROTO = 9, /* of network access */
 	GRANTS_HOST = 10,
 	GRANTS_PORT = 11,
-	GRANTS_APPROVER = 12, /* the approver; the second of two */
-	GRANTS_FIRST = 13,    /* the first of two */
+	GRANTS_APPROVER = 12, /* the approver; if two are needed, the second */
+	GRANTS_FIRST = 13,    /* the first of two approvers */
 	GRANTS_POLICY = 14,   /* u64: serial of the policy that was automatic */
 	GRANTS_TIME_US = 15
 };
 
 /*
- * Seals the fields of this request's pre-image (read strictly). *hash receives
- * its SHA-256. Replaces the content of out. 0; -1: INVALID_PARAMS (no grant, or
- * another request's), MISSING_GRANT (a module that nobody recorded).
+ * Seals the fields of this request's pre-image, which is read strictly. *hash
+ * receives the pre-image's SHA-256. Replaces the content of out. 0; -1:
+ * INVALID_PARAMS (no grant, or that of another request), MISSING_GRANT (a
+ * module that was not recorded).
  */
 int grants_seal(const struct keys *, const struct ipc_id *request,
     struct ipc_bytes preimage, const struct seal_by *, struct buf *out,
     struct ipc_hash *hash, struct err *);
 
-/* Checks that this is our seal over this pre-image. 0: *fields, *n is its TLV
- * list (borrowed); -1 with NOT_APPROVED. */
+/* Checks that this is our seal over this pre-image. 0, with the seal's TLV list
+ * in *fields, *n (borrowed); -1 with NOT_APPROVED. */
 int grants_check(const struct keys *, struct ipc_bytes seal,
     struct ipc_bytes preimage, const uint8_t **fields, size_t *n, struct err *);
 
-/* Seals a first approval of this request with this content (of any kind but a
- * call). */
+/* Seals a first approval of this request, whose content has this hash (of any
+ * kind but a call). Replaces the content of out. 0 or -1. */
 int grants_first_seal(const struct keys *, const struct ipc_id *request,
     const struct ipc_hash *, struct ipc_bytes approver, uint64_t time_us,
     struct buf *out, struct err *);
-/* Checks that it is our first approval of just that. 0 with its approver
- * (borrowed); -1. */
+/* Checks that `first` is our first approval of just this request and content. 0
+ * with the approver (borrowed); -1 with NOT_APPROVED. */
 int grants_first_check(const struct keys *, struct ipc_bytes first,
     const struct ipc_id *request, const struct ipc_hash *,
     struct ipc_bytes *approver, struct err *);

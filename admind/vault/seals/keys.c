@@ -12,10 +12,11 @@
 #include "keys.h"
 
 /*
- * Allocates whole pages with mmap, so that lock and dump advice cover nothing
+ * Allocates whole pages with mmap, so that mlock and madvise cover nothing
  * else. MADV_DONTDUMP and MADV_DONTFORK cannot fail on our own fresh mapping.
- * mlock can (RLIMIT_MEMLOCK); that is reported, not fatal: the machine owner
- * decides about swap, and refusing to start would cost more than it protects.
+ * mlock can fail (RLIMIT_MEMLOCK). That is reported but not fatal, because the
+ * machine's owner decides about swap, and a refused start would cost more than
+ * it protects.
  */
 void *
 keys_memory(size_t n, bool *locked)
@@ -53,11 +54,12 @@ keys_derive(uint8_t master[KEY_LEN], struct keys *k)
 }
 
 /*
- * Attacks by a writer of the key's directory: a link to a file of known content
- * (O_NOFOLLOW, owner), a fifo that never ends (O_NONBLOCK, regular files only),
- * a file that others can read (mode). All checks are on the open descriptor, so
- * between check and read only the content can change, and only its owner may
- * write that.
+ * Checks the key's file against a process that can write its directory. Such a
+ * process could put there a link to a file of known content (against this:
+ * O_NOFOLLOW, the owner), a fifo that never ends (O_NONBLOCK, regular files
+ * only), or a file that others can read (the mode). All checks use the open
+ * descriptor, so only the content can change between check and read, and only
+ * the file's owner may write it.
  */
 static int
 check_file(int fd, const char *path, bool credential, struct err *err)
@@ -106,9 +108,10 @@ read_key(int fd, const char *path, uint8_t master[KEY_LEN], struct err *err)
 }
 
 /*
- * Room for every key, made before the first and never grown: later keys come
- * when this process is confined and may not lock more memory. A page has room
- * for more than two, so that one may be wrong.
+ * Locked memory for every key. It is made for the first key and never grows,
+ * because later keys come when this process is confined and may not lock more
+ * memory. Two keys are valid at most; the other places are for new keys that
+ * may yet be refused.
  */
 enum { SLOTS = 16 };
 static struct {
@@ -150,7 +153,7 @@ take_slot(bool *locked, struct err *err)
 	return NULL;
 }
 
-/* Reads, derives, wipes. NULL with err. */
+/* Reads a key from fd, derives its sub-keys, and wipes it. NULL with err. */
 static struct keys *
 take(int fd, const char *path, bool credential, bool *locked, struct err *err)
 {
@@ -175,9 +178,9 @@ enum {
 
 /*
  * Returns whether the file is the stand-in for a missing credential. A unit
- * must name every possible credential, and systemd fails the start for a
- * missing source unless the unit brings a stand-in (decision 0058): four bytes,
- * a length that no key has.
+ * must name every possible credential. If a credential's source is missing,
+ * systemd fails the start unless the unit has a stand-in (decision 0058). The
+ * stand-in has four bytes, a length that no key has.
  */
 static bool
 stand_in(int fd)
@@ -192,8 +195,8 @@ stand_in(int fd)
 /*
  * Opens the credential that holds the key of that name: the one that was kept
  * sealed, else the plain one. 1 with *fd open and its path in name; 0: there is
- * none; -1 with err: any other error of a credential never leads silently to
- * another key.
+ * none; -1 with err. Any other error than a missing file is returned, so that
+ * it never leads silently to another key.
  */
 static int
 open_credential(const char *key, char name[PATH_LEN], int *fd, struct err *err)
@@ -222,8 +225,8 @@ open_credential(const char *key, char name[PATH_LEN], int *fd, struct err *err)
 	return 0;
 }
 
-/* Loads the second valid key, from the same place as the first, if there is
- * one: a rotation was under way when this process last ended. */
+/* Loads the second valid key, from the same place as the first. There is one if
+ * a rotation was under way when this process last ended. */
 static int
 load_next(
     const char *path, bool credential, struct keys **head, struct err *err)
@@ -274,8 +277,9 @@ keys_load(const char *path, bool *locked, bool *is_credential, struct err *err)
 	return k;
 }
 
-/* Returns whether fd is memory that no process can change: a key that
- * systemd-creds keeps sealed has no plain file (decision 0058). */
+/* Returns whether fd is memory that no process can change. A key that
+ * systemd-creds keeps sealed comes so, because it has no plain file (decision
+ * 0058). */
 static bool
 is_sealed_memory(int fd)
 {
@@ -288,10 +292,11 @@ is_sealed_memory(int fd)
 
 /*
  * The descriptor comes from uid 0's socket, whose peer could read every key
- * anyway. The rules of the file still apply: a key that others can read, or
- * that is on no disk, would be found wrong only at the next start, when values
- * are already sealed with it. If the service manager reads the files for us,
- * they are root's, or sealed and only in memory here; otherwise they are ours.
+ * anyway. The rules for the file still apply. Otherwise a key that others can
+ * read, or that is on no disk, would be refused only at the next start, when
+ * values are already sealed with it. If the service manager reads the files for
+ * us, root owns them, or they are sealed and only in memory here. Otherwise
+ * this user owns them.
  */
 struct keys *
 keys_read(int fd, bool credential, struct err *err)

@@ -65,7 +65,7 @@ holds(const struct keys *k, enum macs_purpose purpose, const uint8_t *seal,
 	return ct_equal(m.b, seal + n - MACS_LEN, MACS_LEN);
 }
 
-/* The first form names no key: every valid key is tried. */
+/* A seal of FORMAT_FIRST names no key, so every valid key is tried. */
 int
 macs_check(const struct keys *k, enum macs_purpose purpose, const uint8_t *seal,
     size_t n, const uint8_t **body, size_t *nbody, struct err *err)

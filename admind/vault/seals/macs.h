@@ -1,13 +1,14 @@
 /*
- * Seals: decisions of persons, as the vault remembers them outside itself.
+ * Seals: decisions of persons that the vault made, and that others keep for it.
  *
  * Form: {u8 format 2, 8-byte key id, body, 32-byte HMAC-SHA256}; seals made
  * before rotation existed are {u8 format 1, body, MAC}. The MAC is over the
- * purpose's label, its NUL, and everything before the MAC, under the approvals
- * sub-key, which no other process has. One label a purpose: no other value
- * MACed under any key of ours can pass for a seal of this one.
+ * purpose's label, the label's NUL, and everything before the MAC, under the
+ * approvals sub-key, which no other process has. Each purpose has a label of
+ * its own. So no other value that was MACed under any key of ours can pass for
+ * a seal of that purpose.
  *
- * A new kind of seal is a row here, and a row of renewal.h if it is stored
+ * A new kind of seal needs a row here, and a row of renewal.h if it is stored
  * anywhere.
  */
 #ifndef MACS_H
@@ -17,7 +18,7 @@
 #include "err.h"
 #include "keys.h"
 
-/* Purpose, label. */
+/* The purposes of seals: M(purpose, label). */
 #define MACS_PURPOSES(M)                    \
 	M(VERSION, "mcpbox approval 1")     \
 	M(CALL, "mcpbox call approval 1")   \
@@ -41,19 +42,20 @@ enum {
 	MACS_MAX = 64 * 1024 /* a whole seal */
 };
 
-/* Begins a seal in w (initialised, empty): the caller appends the body. */
+/* Begins a seal in w (initialised, empty). Then the caller appends the body. */
 void macs_open(const struct keys *, struct buf *w);
-/* Ends the seal. 0; -1 with TOO_LARGE if w or the seal is too small for it. */
+/* Ends the seal. 0; -1 with TOO_LARGE if w or MACS_MAX is too small for it. */
 int macs_close(
     const struct keys *, enum macs_purpose, struct buf *w, struct err *);
 
-/* Checks that we made the seal, for this purpose, with a valid key. 0: *body,
- * *nbody is the body (borrowed); -1: no. err's failure is NOT_APPROVED. */
+/* Checks that we made the seal, for this purpose, with a valid key. 0, with
+ * *body and *nbody (borrowed from seal); -1 with NOT_APPROVED, or BUSY without
+ * memory. */
 int macs_check(const struct keys *, enum macs_purpose, const uint8_t *seal,
     size_t n, const uint8_t **body, size_t *nbody, struct err *);
 
 /* Makes a seal of the same body under the head of the chain, if macs_check
- * takes the old one. Replaces the content of out. */
+ * accepts the old seal. Replaces the content of out. 0 or -1. */
 int macs_renew(const struct keys *, enum macs_purpose, const uint8_t *seal,
     size_t n, struct buf *out, struct err *);
 

@@ -41,9 +41,9 @@ read_body(const uint8_t *body, size_t n, struct policy *p)
 }
 
 /*
- * admind may bring nothing, an older policy, or one of its own making. Only a
- * newer one of ours replaces the present one. An equal serial is the same
- * policy (or the same one under a newer key).
+ * admind may bring nothing, an older policy, or a policy of its own making.
+ * Only a policy of ours that is not older replaces the present one. One with an
+ * equal serial is the same policy, perhaps sealed again under a newer key.
  */
 void
 policy_take(const struct keys *k, struct ipc_bytes seal, struct policy *newest)
@@ -103,7 +103,7 @@ policy_make(const struct keys *k, const struct policy *newest,
 	return 0;
 }
 
-/* By the wall clock, which admind cannot set. */
+/* The end is compared with the wall clock, which admind can't set. */
 enum review_mode
 policy_mode(const struct policy *p, enum review_queue queue, uint64_t now)
 {
@@ -114,10 +114,11 @@ policy_mode(const struct policy *p, enum review_queue queue, uint64_t now)
 
 /*
  * Under an automatic policy a hostile admind could have everything approved
- * that this allows. So nothing is allowed that reaches what others keep from
- * admind: secrets (a tool that returns one would hand it over) and the local
- * network. Nor is another server's tool, whose words nobody here wrote
- * (decision 0050). A version's hosts need grants of their own.
+ * that this function allows. So it allows nothing that reaches things which are
+ * kept from admind: secrets (a tool that returns a secret would give it to
+ * admind) and the local network. It does not allow a tool of another server
+ * either, because no person here wrote its description (decision 0050). A
+ * version's hosts need grants of their own.
  */
 int
 policy_covers(

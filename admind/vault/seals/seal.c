@@ -6,8 +6,8 @@
 #include "version.h"
 #include "version_gate.h"
 
-/* Checks that a content has the fields that name one tool: otherwise there is
- * nothing to approve. (version_check knows order and form, not
+/* Checks that a content has the fields that name one tool; without them there
+ * is nothing to approve. (version_check checks order and form, but not
  * completeness.) */
 static int
 complete(const uint8_t *fields, size_t n, struct err *err)
@@ -26,12 +26,12 @@ complete(const uint8_t *fields, size_t n, struct err *err)
 }
 
 /*
- * The facts (the ids, the secrets' names) are taken from the pre-image itself,
- * not from a peer's words about it. version_check has made sure that each field
- * is there once, in order and in its right form, so two readers cannot see two
- * meanings in the same bytes. version_gate has made sure that the lines of its
- * code are those that a reviewer reads. Nothing that admind stored before is
- * exempt.
+ * The ids and the secrets' names are taken from the pre-image itself, not from
+ * a peer's statement about it. version_check made sure that each field is there
+ * once, in order and in its right form, so two readers can't see two meanings
+ * in the same bytes. version_gate made sure that the lines of the version's
+ * code are those that a reviewer reads. Versions that admind stored earlier are
+ * checked as well.
  */
 int
 seal_make(const struct keys *k, const struct ipc_id *request,
@@ -84,11 +84,12 @@ seal_make(const struct keys *k, const struct ipc_id *request,
 }
 
 /*
- * The seal comes from admind, which may be hostile: it may bring no seal, one
- * of its own making (the MAC fails), one of another version (the hash inside
- * differs from the one computed here over the bytes that will run), or an old
- * one of a version revoked since (that one passes: revocation is admind's to
- * enforce, and content that a human approved once is the worst it can run).
+ * The seal comes from admind, which may be hostile. admind may bring no seal, a
+ * seal of its own making (the MAC fails), or a seal of another version (the
+ * hash inside differs from the hash that is computed here over the bytes that
+ * will run). It may also bring the old seal of a version that was revoked
+ * since. That seal passes, because admind enforces revocation. So the worst
+ * that admind can run is content that a human approved once.
  */
 int
 seal_check(const struct keys *k, const uint8_t *seal, size_t n,

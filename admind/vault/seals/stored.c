@@ -8,10 +8,11 @@ enum {
 	FORMAT = 2,
 	FIRST_HEAD_LEN = 1 + 1,
 	HEAD_LEN = 1 + KEY_ID_LEN,
-	AAD_MAX = 512 /* table and two names, each far below */
+	AAD_MAX = 512 /* for the table and two names */
 };
 
-/* In the AAD: the tables by their first names. */
+/* The tables' names in the AAD. They keep their first names, so that stored
+ * values still open. */
 static const char *const tables[] = {
     [STORED_SECRETS] = "server_secrets",
     [STORED_VERIFIERS] = "administrators",
@@ -84,8 +85,8 @@ open_by(const struct keys *k, const struct stored_place *at,
 	return 0;
 }
 
-/* The first form names no key: every valid key is tried, and GCM tells the
- * right one. */
+/* A value of FORMAT_FIRST names no key, so every valid key is tried. GCM tells
+ * the right one. */
 int
 stored_open(const struct keys *k, const struct stored_place *at,
     const uint8_t *p, size_t n, struct buf *out, struct err *err)

@@ -1,15 +1,17 @@
 /*
- * Values at rest in the database, which only the vault can read or make: {u8
- * format 2, 8-byte key id, 12-byte random nonce, ciphertext, 16-byte tag},
- * AES-256-GCM, AAD = table NUL row NUL column. Values made before rotation
- * existed are {u8 format 1, u8 1, nonce, ...}, under whichever key opens them.
+ * Values that are stored in the database, and that only the vault can read or
+ * make: {u8 format 2, 8-byte key id, 12-byte random nonce, ciphertext, 16-byte
+ * tag}, AES-256-GCM, AAD = table NUL row NUL column. Values made before
+ * rotation existed are {u8 format 1, u8 1, nonce, ...}; they name no key, so
+ * every valid key is tried.
  *
- * The AAD nails a value to its place: admind holds the rows and could move a
- * value to another row, but it would not open there. admind can put back an
- * older value of the same place; docs/THREATS.md says so.
+ * The AAD binds a value to its place. admind holds the rows and could move a
+ * value to another row, but the value would not open there. admind can put back
+ * an older value of the same place; docs/THREATS.md says so.
  *
- * Random nonces: 2^32 values under one key keep the chance of a repetition
- * below 2^-32 (NIST SP 800-38D section 8.3); a home has some hundreds.
+ * Nonces are random. With up to 2^32 values under one key the chance of a
+ * repeated nonce is below 2^-32 (NIST SP 800-38D section 8.3). A home has some
+ * hundreds of values.
  */
 #ifndef STORED_H
 #define STORED_H
@@ -24,8 +26,8 @@ enum { STORED_OVERHEAD = 1 + KEY_ID_LEN + GCM_NONCE_LEN + GCM_TAG_LEN };
 
 /* The kinds of values; each has a sub-key of its own. */
 enum stored_table {
-	STORED_SECRETS,  /* server's name, secret's name */
-	STORED_VERIFIERS /* administrator, role */
+	STORED_SECRETS,  /* row: server's name, column: secret's name */
+	STORED_VERIFIERS /* row: administrator, column: role */
 };
 
 /* Neither name may hold a NUL (IPC strings cannot). */
@@ -39,7 +41,7 @@ struct stored_place {
 int stored_seal(const struct keys *, const struct stored_place *,
     const void *plain, size_t n, struct buf *out, struct err *);
 /* Opens a value with any valid key. Replaces the content of out. 0; -1 with
- * FAILURE_FORBIDDEN if it was not sealed here for this place. */
+ * FAILURE_FORBIDDEN if the value was not sealed here for this place. */
 int stored_open(const struct keys *, const struct stored_place *,
     const uint8_t *stored, size_t n, struct buf *out, struct err *);
 

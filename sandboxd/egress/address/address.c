@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* sizeof struct sockaddr_in6 without its scope, which the kernel accepts. */
+/* Bytes of struct sockaddr_in6 without sin6_scope_id. The kernel accepts this
+ * length, too. */
 enum { SIN6_SHORT = 24 };
 
 struct address

@@ -113,11 +113,11 @@ judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4])
 }
 
 /*
- * Finds the IPv4 addresses that an IPv6 address may lead to. A packet to such
- * an address can leave as IPv4 to the inner one, from here or from a relay. So
- * the inner one is judged as well, and unless it is public the whole is
- * refused: a tool that can't reach 10.0.0.1 does not reach it through
- * 64:ff9b::a00:1, and a grant of the one spelling opens no other.
+ * Finds the IPv4 addresses that an IPv6 address may lead to. This machine or a
+ * relay can send a packet for such an address on as IPv4 to the inner address.
+ * So the inner address is judged as well, and unless it is public, the IPv6
+ * address is refused. A tool that can't reach 10.0.0.1 does not reach it
+ * through 64:ff9b::a00:1, and a grant of one spelling opens no other.
  */
 static size_t
 inside(const uint8_t *b, const struct judge_prefixes *nat64,
@@ -126,18 +126,18 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 	static const struct {
 		uint8_t prefix[8];
 		uint8_t bits;
-		uint8_t at[4]; /* places of its bytes */
+		uint8_t at[4]; /* positions of the IPv4 address's bytes */
 	} forms[] = {
-	    /* mapped and compatible; the last is loopback or unspecified */
+	    /* IPv4-mapped and -compatible, but not :: and ::1 */
 	    {{0}, 64, {12, 13, 14, 15}},
-	    /* NAT64, RFC 6052: /96; then of RFC 8215's /48, /56, /64 */
+	    /* NAT64: RFC 6052's /96; RFC 8215's prefix as /48, /56, /64 */
 	    {{0, 0x64, 0xff, 0x9b}, 32, {12, 13, 14, 15}},
 	    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, {6, 7, 9, 10}},
 	    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, {7, 9, 10, 11}},
 	    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, {9, 10, 11, 12}},
 	    /* 6to4, RFC 3056 */
 	    {{0x20, 0x02}, 16, {2, 3, 4, 5}},
-	    /* Teredo, RFC 4380: the server; the client's bits are inverted */
+	    /* Teredo, RFC 4380: the server; the client comes below */
 	    {{0x20, 0x01, 0, 0}, 32, {4, 5, 6, 7}},
 	};
 	size_t n = 0;
@@ -161,7 +161,8 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 		memcpy(out[n], b + 12, 4);
 		n++;
 	}
-	/* To everybody else a provider's NAT64 prefix is global unicast. */
+	/* The blocks above can't have a provider's own NAT64 prefix, which is
+	 * global unicast for all other networks. */
 	for (size_t i = 0; i < nat64->n; i++)
 		if (address_prefix(
 			b, nat64->prefix[i].b, nat64->prefix[i].bits)) {

@@ -18,10 +18,9 @@ enum {
 };
 
 /*
- * The tables of this network namespace, in this order, opened before
- * confinement; a read from the start makes the table again. The path goes by
- * way of self, which exists too where the unit hides all of proc but processes
- * (ProcSubset=pid).
+ * The tables of this network namespace, opened before confinement. Each read
+ * from the start gets a new table. The paths are in /proc/self because that
+ * exists even if the unit hides all but the processes of proc (ProcSubset=pid).
  */
 static const struct {
 	const char *path;
@@ -55,7 +54,7 @@ listeners_close(struct listeners *l)
 }
 
 /* Returns the state of a socket that anybody can reach. Connected UDP sockets
- * take datagrams from their peer alone: no way in. */
+ * take datagrams from their peer alone, so they are no way in. */
 static unsigned
 state_of(enum netgrant_proto proto)
 {
@@ -64,8 +63,9 @@ state_of(enum netgrant_proto proto)
 
 /*
  * Lists one family by sock_diag: the kernel goes through listeners, not through
- * all connections, and filters by port. Its answers are there when send and
- * each recv return, in packets of several messages. Returns as listeners_find.
+ * all connections, and filters by port. An answer is ready when send or recv
+ * returns, so nothing waits. A packet has several messages. Returns the values
+ * of listeners_find.
  */
 static int
 find_diag(struct listeners *l, enum netgrant_proto proto, sa_family_t family,
@@ -109,7 +109,7 @@ find_diag(struct listeners *l, enum netgrant_proto proto, sa_family_t family,
 			memcpy(bound.b, m->id.idiag_src, sizeof(bound.b));
 			found |= cb(arg, &bound, m->idiag_uid);
 		}
-	return -1; /* the end did not come */
+	return -1; /* NLMSG_DONE did not come */
 }
 
 /* Reads a whole table as text, with NUL at its end. 0 or -1. */

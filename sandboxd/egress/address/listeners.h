@@ -1,7 +1,7 @@
 /*
- * Sockets of this network namespace that take connections or datagrams, with
- * the user of each: by sock_diag(7), which lists those alone, or, if the kernel
- * lacks it, from /proc/net. Both need no capability.
+ * Finds the sockets of this network namespace that take connections or
+ * datagrams, with the user of each. They are listed by sock_diag(7) or, if the
+ * kernel lacks it, read from /proc/net. Neither needs a capability.
  */
 #ifndef LISTENERS_H
 #define LISTENERS_H
@@ -29,11 +29,11 @@ void listeners_open(struct listeners *);
 void listeners_close(struct listeners *);
 /* Can the sockets be listed at all? */
 bool listeners_work(const struct listeners *);
-/* Asks cb about each socket on that port. 1: cb said yes, 0: it did not, -1:
- * they can't be listed. */
+/* Asks cb about each socket on that port. 1: cb returned true, 0: cb never did,
+ * -1: the sockets can't be listed. */
 int listeners_find(struct listeners *, enum netgrant_proto, uint16_t port,
     listeners_cb *, void *arg);
-/* Does the same from /proc/net, whatever the kernel has: for the test. */
+/* Does the same from /proc/net only, for the test. */
 int listeners_find_proc(struct listeners *, enum netgrant_proto, uint16_t port,
     listeners_cb *, void *arg);
 

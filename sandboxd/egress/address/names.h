@@ -1,15 +1,16 @@
 /*
- * Synthetic addresses: the addresses of names inside a runner. Each net has its
- * own, given out in the order of asking; a connect to one means the name. They
- * lie in 240.0.0.0/4 (RFC 1112, reserved), where no real address is and the
- * policy refuses every other use.
+ * Synthetic addresses: inside a runner each name has one, and a connect to the
+ * address means a connect to the name. Each net gives out its own addresses, in
+ * the order of the questions. They are in 240.0.0.0/4 (RFC 1112, reserved).
+ * That block has no real addresses, and the policy refuses those without a
+ * name.
  */
 #ifndef NAMES_H
 #define NAMES_H
 
 #include "address.h"
 
-/* Names of one call, and the bytes of each, at most. */
+/* The most names of one call, and the most bytes of a name. */
 enum { NAMES_MAX = 1024, NAMES_NAME_MAX = 253 };
 
 struct names {
@@ -21,9 +22,10 @@ void names_free(struct names *);
 /* Gives a name (lower case, no final dot) its address. 0; -1: too many names,
  * or no memory. */
 int names_address(struct names *, const char *name, struct address *);
-/* Returns the name of an address, or NULL: no name was given it. */
+/* Returns the name that has this address, or NULL. */
 const char *names_of(const struct names *, const struct address *);
-/* Is it an address of that block at all? */
+/* Tells whether the address is in 240.0.0.0/4, but not the broadcast
+ * address. */
 bool names_synthetic(const struct address *);
 
 #endif

@@ -132,7 +132,7 @@ is_local(struct own *o, const struct address *a)
 }
 
 /* Does a socket bound to `bound` take packets for `a`? The any address of
- * either family takes both. */
+ * either family counts for both families. */
 static bool
 takes(const struct address *bound, const struct address *a)
 {
@@ -150,8 +150,8 @@ takes(const struct address *bound, const struct address *a)
 	return address_equal(bound, a);
 }
 
-/* A question about the listeners on a port: is one of ours among them that
- * takes packets for that address? */
+/* The arg of is_ours, which looks for a listener of the suite that takes
+ * packets for this address. */
 struct question {
 	const struct own *own;
 	const struct address *address;

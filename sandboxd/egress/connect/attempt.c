@@ -25,7 +25,8 @@ answer_error(struct ipc_peer *p, uint64_t request, int error)
 
 /* ---- the end of an attempt ---- */
 
-/* Puts a net in line while it has an attempt to start and may. */
+/* Puts a net into the queue of turns if it has a waiting attempt and may run
+ * one more. */
 static void
 want_turn(struct net *n)
 {
@@ -64,7 +65,6 @@ attempt_finish(struct attempt *a)
 	pump(g);
 }
 
-/* Refuses by policy: told, recorded, and EACCES. */
 void
 attempt_refuse(struct attempt *a, enum policy p, const char *reason)
 {
@@ -115,8 +115,9 @@ run(struct attempt *a)
 	dial_start(a);
 }
 
-/* Starts waiting attempts, one net after the other. Does not nest: an attempt
- * that ends at once leaves its turn to the loop here. */
+/* Starts waiting attempts, one of each net in turn. Does not nest: when an
+ * attempt ends at once, pump is called again and returns, and this loop goes
+ * on. */
 static void
 pump(struct egress *g)
 {
@@ -176,7 +177,7 @@ attempts_cancel(struct net *n, struct ipc_peer *of)
 
 /* ---- the request ---- */
 
-/* Connects to the runner's own resolver: see resolver.h. */
+/* Connects the runner to its name server: see resolver.h. */
 static void
 to_resolver(struct net *n, struct ipc_peer *p, const struct ipc_net_connect *m)
 {
@@ -276,7 +277,7 @@ attempt_start(
 		return;
 	}
 	/* getaddrinfo(3) connects UDP sockets to port 0 to sort addresses, and
-	 * sends nothing. */
+	 * sends nothing. So this is neither told nor recorded. */
 	if (port == 0) {
 		answer_error(p, m->request, ENETUNREACH);
 		return;

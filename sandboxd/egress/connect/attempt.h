@@ -6,11 +6,12 @@
 
 #include "net.h"
 
-/* Takes up one request; its answer comes now or from the loop. */
+/* Starts the attempt of one request, which is answered now or from the loop. */
 void attempt_start(
     struct egress *, struct ipc_peer *, const struct ipc_net_connect *);
-/* Ends a net's attempts, or only those of one peek (then no process waits for
- * the answers); connect(2) fails with ENETUNREACH. */
+/* Ends all attempts of a net if `of` is NULL: connect(2) fails with
+ * ENETUNREACH. Otherwise ends those of the connection `of` to peek, which is
+ * gone, so they get no answer. */
 void attempts_cancel(struct net *, struct ipc_peer *of);
 
 #endif

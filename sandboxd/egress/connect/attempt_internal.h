@@ -10,15 +10,15 @@
 #include "policy.h"
 
 enum {
-	/* Answers with descriptors that peek has not read; the peer's own bound
-	 * (IPC_QUEUE_FDS_MAX) would close the connection. */
+	/* Bytes of answers that may wait for peek: 64 answers. The connection
+	 * would be closed at IPC_QUEUE_FDS_MAX descriptors. */
 	ATTEMPT_UNREAD_BYTES = 64 * 20
 };
 
 /* One socket that connects. */
 struct dial {
 	struct attempt *attempt;
-	struct event *writable; /* NULL: none */
+	struct event *writable; /* NULL: it does not connect */
 	int fd;
 	size_t address;
 };
@@ -38,13 +38,14 @@ struct attempt {
 	size_t n, next;
 	struct dial dials[LOOKUP_ADDRESSES_MAX];
 	unsigned trying;
-	int error; /* of the last one that failed */
+	int error; /* of a failed address, see failed() in dial.c */
 	struct event *deadline, *stagger;
-	int ready, ready_error; /* a socket still to be handed over */
+	int ready, ready_error; /* the socket to be handed over, or -1 */
 };
 
-/* attempt.c: ends an attempt by policy (EACCES, told, recorded), by failure, or
- * because it is answered. */
+/* attempt.c. These end and free an attempt: a refusal by policy, for which
+ * connect(2) fails with EACCES; a failure; or an attempt that was answered. A
+ * refusal or failure is told to sandboxd and recorded. */
 void attempt_refuse(struct attempt *, enum policy, const char *reason);
 void attempt_fail(struct attempt *, int error, const char *reason);
 void attempt_fail_errno(struct attempt *, int error);
@@ -52,8 +53,8 @@ void attempt_finish(struct attempt *);
 
 /* dial.c: looks up, judges, connects, hands over. */
 void dial_start(struct attempt *);
-/* Ends the wait of the deadline: hands over the socket that is ready. False:
- * none is. */
+/* Hands over the socket if one is ready when a->deadline fires. false: none is
+ * ready. */
 bool dial_late(struct attempt *);
 /* Frees the things that dial_start made. */
 void dial_end(struct attempt *);

@@ -12,16 +12,16 @@
 #include "relay.h"
 
 enum {
-	/* After so long a silence of one address the next is tried beside it
-	 * (RFC 8305, 5: 250 ms). */
+	/* If an address is silent for so long, the next is tried beside it (RFC
+	 * 8305, section 5: 250 ms). */
 	DIAL_STAGGER_MS = 250,
-	/* Addresses tried at a time. The one that has been silent longest, 2 s
-	 * by then, is given up for one more. A tool's own name with 32 silent
-	 * addresses would otherwise give a call thousands of our descriptors at
-	 * once. */
+	/* Addresses tried at a time. Before one more is tried, the address that
+	 * has been silent longest (2 s by then) is given up. Otherwise a tool
+	 * could take thousands of our descriptors at once, by a name of its own
+	 * that has 32 silent addresses. */
 	DIAL_TRYING_MAX = 8,
-	/* SYN retries of a socket that is handed over while it connects: 1 + 2
-	 * + 4 + 8 s, as only the kernel can end it then. */
+	/* SYN retries: 1 + 2 + 4 + 8 s. If a socket is handed over while it
+	 * connects, only the kernel can end the attempt. */
 	DIAL_SYN_RETRIES = 3,
 	DIAL_LATER_MS = 5 /* until peek's queue is looked at again */
 };
@@ -44,8 +44,8 @@ one_end(struct dial *t)
 	t->attempt->trying--;
 }
 
-/* Keeps the most telling error of several addresses: one that came as an
- * answer. Without IPv6, its addresses are always unreachable. */
+/* Keeps the most telling error of several addresses. ENETUNREACH and
+ * EAFNOSUPPORT tell least: without IPv6 every IPv6 address has one of them. */
 static void
 failed(struct attempt *a, int error)
 {
@@ -55,8 +55,9 @@ failed(struct attempt *a, int error)
 }
 
 /*
- * Hands the socket to the runner, and closes our copy at once: the peer would
- * not see the runner's close otherwise. If peek is slow, does so later.
+ * Hands the socket to the runner and closes our copy at once: while we hold a
+ * copy, the peer does not see that the runner closed the socket. If peek is
+ * slow to read, tries again after DIAL_LATER_MS.
  */
 static void
 hand_over(struct attempt *a)
@@ -126,8 +127,8 @@ on_stagger(evutil_socket_t fd, short what, void *arg)
 	connect_next(arg);
 }
 
-/* Opens a socket and connects. 0: connected, EINPROGRESS, or the error; *out is
- * the socket of the first two. */
+/* Opens a socket and connects. Returns 0 if connected, EINPROGRESS, or another
+ * errno. For 0 and EINPROGRESS, *out is the socket. */
 static int
 open_socket(const struct attempt *a, const struct address *addr, int *out)
 {
@@ -165,8 +166,8 @@ give_up_oldest(struct attempt *a)
 
 /*
  * Tries the next address now. A blocking connect(2) waits for the first address
- * that answers; a non-blocking one gets the first that a packet could be sent
- * to.
+ * that answers. A non-blocking one gets the first address to which a packet
+ * could be sent.
  */
 static void
 connect_next(struct attempt *a)
@@ -216,8 +217,8 @@ connect_next(struct attempt *a)
 		attempt_fail_errno(a, a->error);
 }
 
-/* Sorts IPv4 first: a host whose IPv6 leads nowhere is more frequent than the
- * reverse, and a non-blocking connect has one address only. */
+/* Sorts IPv4 first: IPv6 fails at more hosts than IPv4 does, and a non-blocking
+ * connect gets one address only. */
 static void
 v4_first(struct attempt *a)
 {

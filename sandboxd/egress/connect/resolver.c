@@ -14,13 +14,14 @@
 
 enum {
 	RESOLVER_IN = 2 + DNS_MESSAGE_MAX,
-	/* Bytes of answers that the runner has not read: beyond that it gets no
-	 * more. */
+	/* Bytes of answers that wait for the runner. When they are full, no
+	 * question is answered. */
 	RESOLVER_OUT = 16 * (2 + DNS_ANSWER_MAX),
 	RESOLVER_BURST = 16, /* packets before the loop's other work */
-	/* Questions of a call that are answered at once, and the time for each
-	 * further one: 500 a second. Both lists, which may have a thousand
-	 * lines, are read for each, and all calls share this process. */
+	/* The number of questions of a call that are answered at once, and the
+	 * time between two further answers: 500 a second. Each question is
+	 * compared with the net's two lists of hosts, declared and granted,
+	 * which may have a thousand lines. All calls share this process. */
 	RESOLVER_AT_ONCE = 256,
 	RESOLVER_EACH_US = 2000,
 	RESOLVER_PAUSE_MS = 50
@@ -32,7 +33,7 @@ struct resolver {
 	int fd;
 	bool datagrams;
 	struct event *readable, *writable;
-	struct event *again; /* pending: it asked too much, and waits */
+	struct event *again; /* pending: the runner asked too fast */
 	uint8_t in[RESOLVER_IN];
 	size_t nin;
 	uint8_t out[RESOLVER_OUT];
@@ -64,9 +65,9 @@ resolvers_end(struct net *n)
 }
 
 /*
- * Does the name exist for the call? Names that it has no right to do not, and
- * sandboxd hears of them. localhost and reverse look-ups are asked by habit, so
- * they are not reported.
+ * Tells whether the name exists for the call. A name to which the call has no
+ * right does not exist, and the question is reported to sandboxd. Programs ask
+ * for localhost and reverse names by habit, so these are not reported.
  */
 static bool
 exists(struct net *n, const struct dns_question *q)
@@ -77,8 +78,8 @@ exists(struct net *n, const struct dns_question *q)
 	enum net_right right;
 	char text[256];
 
-	/* A last label that begins with a digit is no domain's (grantreq.c),
-	 * and some resolvers take such a name for an address: c-ares 1.34 does
+	/* No domain has a last label that begins with a digit (grantreq.c).
+	 * Some resolvers take such a name for an address: c-ares 1.34 does so
 	 * with 0177.0.0.1. */
 	last = last != NULL ? last + 1 : q->name;
 	if (*last >= '0' && *last <= '9')
@@ -88,7 +89,7 @@ exists(struct net *n, const struct dns_question *q)
 		return false;
 	if ((right = net_resolves(n, q->name)) == NET_RIGHT)
 		return true;
-	/* Told once a look-up, not once for each type. */
+	/* A look-up asks for several types, but is reported for one only. */
 	if (q->type != DNS_TYPE_A)
 		return false;
 	snprintf(text, sizeof(text), "the name does not resolve: it is %s",
@@ -163,8 +164,9 @@ flush(struct resolver *r)
 	return true;
 }
 
-/* Takes whole messages off the input (RFC 1035, 4.2.2: two bytes of length
- * before each), as long as there is room for their answers. */
+/* Answers the whole messages of the input (RFC 1035, 4.2.2: two bytes of length
+ * before each), as long as there is room for the answers. false: the resolver
+ * must end. */
 static bool
 serve_stream(struct resolver *r)
 {
@@ -262,7 +264,7 @@ on_datagram(evutil_socket_t fd, short what, void *arg)
 		}
 		if ((size_t)n > sizeof(r->in))
 			continue;
-		if (!may_answer(r->net)) { /* it is lost, and asked again */
+		if (!may_answer(r->net)) { /* lost; the runner repeats it */
 			pause_reading(r);
 			return;
 		}
@@ -274,10 +276,10 @@ on_datagram(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Opens a resolver: two ends of an AF_UNIX pair. SOCK_SEQPACKET for datagrams,
- * not SOCK_DGRAM: SOCK_SEQPACKET ignores an address given to sendto(2), while
- * SOCK_DGRAM would send to any abstract socket of the host, whose network
- * namespace the pair belongs to.
+ * Opens a resolver with an AF_UNIX socketpair. Datagrams use SOCK_SEQPACKET,
+ * not SOCK_DGRAM: SOCK_SEQPACKET ignores an address given to sendto(2). With
+ * SOCK_DGRAM the runner could send to any abstract socket of the host, because
+ * the pair belongs to the host's network namespace.
  */
 int
 resolver_open(struct net *n, bool datagrams)

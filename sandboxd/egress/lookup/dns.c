@@ -12,16 +12,16 @@ enum {
 	FLAG_RA = 0x0080,
 	LABEL_MAX = 63,
 	CLASS_IN = 1,
-	/* A name can get another address in the next call only, and the runner
-	 * ends with its call. */
+	/* Seconds. Any time would do: a name keeps its address during the call,
+	 * and the runner ends with its call. */
 	TTL = 60
 };
 
 /*
- * Reads the labels of the question. A pointer (RFC 1035, 4.1.4) has nothing to
- * point to in a question. A byte that no host name has makes the name "", which
- * is answered as a name that does not exist. Returns the position after the
- * labels, or 0.
+ * Reads the labels of the question. A pointer (RFC 1035, 4.1.4) is an error,
+ * because a question has nothing to point to. If a label has a byte that no
+ * host name has, the name becomes "", which is answered as a name that does not
+ * exist. Returns the position after the labels, or 0.
  */
 static size_t
 take_name(const uint8_t *m, size_t n, char name[DNS_NAME_MAX + 1])
@@ -71,7 +71,7 @@ dns_question(const uint8_t *m, size_t n, struct dns_question *q)
 		return -1;
 	if ((flags & OPCODE) != 0)
 		return DNS_NOTIMP;
-	/* One question; an OPT record after it is passed over. */
+	/* There must be one question. An OPT record after it is ignored. */
 	if (n > DNS_MESSAGE_MAX || get_be16(m + 4) != 1 ||
 	    get_be16(m + 6) != 0 || get_be16(m + 8) != 0)
 		return DNS_FORMERR;

@@ -5,7 +5,7 @@
 
 #include <netdb.h>
 
-/* c-ares 1.28 deprecates functions that have no other name in 1.18. */
+/* c-ares 1.28 deprecates functions for which 1.18 has no replacement. */
 #define CARES_NO_DEPRECATED
 #include <ares.h>
 #include <event2/event.h>
@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum {
-	/* Time for one server, doubled each time round. c-ares 1.34 begins with
-	 * 250 ms at a server that is usually quick, so it needs more tries to
-	 * wait for one that is slow today. */
+	/* Time for one server, doubled in each round. c-ares 1.34 begins with
+	 * 250 ms if the server is usually quick. So more tries are needed to
+	 * wait long enough when that server is slow. */
 	LOOKUP_TRY_MS = 1000,
 	LOOKUP_TRIES = 4,
 	LOOKUP_SOCKETS_MAX = 256
@@ -78,8 +78,8 @@ on_socket(evutil_socket_t fd, short what, void *arg)
 	set_timer(l);
 }
 
-/* Watches a socket of c-ares, changes the watch, or ends it. A socket without a
- * place is served by the timer. */
+/* Watches a socket of c-ares, changes the watch, or ends it. A socket for which
+ * l->watch has no place is served by the timer. */
 static void
 on_state(void *arg, ares_socket_t fd, int readable, int writable)
 {
@@ -124,9 +124,10 @@ count_servers(ares_channel c)
 }
 
 /*
- * Opens the resolver. c-ares reads all its files here. "b": name servers only,
- * no hosts file. No search list: names are whole. No cache of answers where
- * c-ares has one: an answer is judged when it is used, and used once.
+ * Opens the resolver. c-ares reads all its files here. "b" means: name servers
+ * only, no hosts file. There is no search list, because names are complete. The
+ * cache of newer versions of c-ares is off: an answer is judged when it is
+ * used, and used once.
  */
 struct lookup *
 lookup_open(struct event_base *base, const char *servers, struct err *e)
@@ -199,8 +200,8 @@ lookup_servers(const struct lookup *l)
 	return l->servers;
 }
 
-/* Calls back from the loop, so that an answer never comes before its question's
- * caller has returned. */
+/* Calls the callback from the loop, so that it never comes before lookup_start
+ * has returned. */
 static void
 tell(evutil_socket_t fd, short what, void *arg)
 {

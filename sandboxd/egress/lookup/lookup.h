@@ -1,7 +1,7 @@
 /*
  * The real look-up of a name: A and AAAA by c-ares, without search domains, the
- * hosts file or a cache. Each connect asks again, and the asker judges the
- * answer and connects to it.
+ * hosts file or a cache. Each connect asks again. The caller judges the answer
+ * and connects to the judged addresses.
  */
 #ifndef LOOKUP_H
 #define LOOKUP_H
@@ -13,11 +13,11 @@ struct event_base;
 struct lookup;         /* the resolver */
 struct lookup_request; /* one question */
 
-/* Addresses that count; an answer with more is refused by the asker. */
+/* The most addresses of an answer. The caller refuses an answer with more. */
 enum { LOOKUP_ADDRESSES_MAX = 32 };
 
 enum lookup_status {
-	LOOKUP_OK = 0,        /* one address at least */
+	LOOKUP_OK = 0,        /* there is at least one address */
 	LOOKUP_NO_NAME = 1,   /* the name does not exist, or has no address */
 	LOOKUP_NO_ANSWER = 2, /* no name server answered usefully */
 	LOOKUP_MANY = 3       /* more than LOOKUP_ADDRESSES_MAX */
@@ -33,9 +33,10 @@ unsigned lookup_servers(const struct lookup *);
 typedef void lookup_cb(
     void *arg, enum lookup_status, const struct address *, size_t n);
 /*
- * Asks for addresses of a family: AF_UNSPEC, or AF_INET6, whose lost answer is
- * then LOOKUP_NO_ANSWER and not hidden by the other family's. cb comes once,
- * from the loop, unless it is cancelled. NULL without memory.
+ * Asks for the addresses of a family: AF_UNSPEC (IPv4 and IPv6) or AF_INET6. If
+ * the IPv6 answer is lost, the status is LOOKUP_NO_ANSWER for AF_INET6; for
+ * AF_UNSPEC an IPv4 answer hides the loss. cb is called once, from the loop,
+ * unless the request is cancelled. NULL without memory.
  */
 struct lookup_request *lookup_start(
     struct lookup *, const char *name, int family, lookup_cb *, void *arg);

@@ -7,10 +7,9 @@
 #include "log.h"
 
 enum {
-	/* Seconds that an answer is good for, whatever its TTL: the server that
-	 * answers must not decide how long its answer holds. A machine moves
-	 * between networks seldom; a question a minute is nothing to a name
-	 * server. */
+	/* Seconds for which an answer is used, whatever its TTL: the server
+	 * that answers must not decide this. A machine seldom moves between
+	 * networks, and a question a minute is no load for a name server. */
 	NAT64_FRESH_S = 60
 };
 
@@ -30,7 +29,8 @@ now_s(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_BOOTTIME, &t); /* a machine that slept may move */
+	/* Sleep counts, because a machine may move while it sleeps. */
+	clock_gettime(CLOCK_BOOTTIME, &t);
 	return t.tv_sec;
 }
 
@@ -85,9 +85,9 @@ say(const struct judge_prefixes *p)
 		    "this network leads to IPv4 by no prefix any more");
 }
 
-/* Takes the answer. One without addresses counts: there is no prefix. Without
- * any answer the earlier prefixes hold, and for a minute no connection waits
- * again: IPv6 goes on where name servers are away. */
+/* Takes the answer. An answer without addresses says that there is no prefix.
+ * If no answer came, the earlier prefixes stay, and for NAT64_FRESH_S no
+ * connection waits again: IPv6 still works while the name servers are away. */
 static void
 on_answer(
     void *arg, enum lookup_status status, const struct address *list, size_t n)

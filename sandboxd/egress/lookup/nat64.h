@@ -1,14 +1,15 @@
 /*
- * The prefixes by which this network leads to IPv4 (NAT64, RFC 6052), found as
- * RFC 7050 says: a name server that makes up IPv6 addresses for names without
- * any (DNS64) does so for ipv4only.arpa, whose IPv4 addresses are known.
+ * The prefixes of IPv6 addresses that this network translates to IPv4 (NAT64,
+ * RFC 6052). They are found as RFC 7050 says: a name server that makes up IPv6
+ * addresses for names without any (DNS64) does so for ipv4only.arpa, too, and
+ * the IPv4 addresses of that name are known.
  *
- * The prefixes are believed in one direction only: an address under one is
- * refused unless the IPv4 address in it is public too. So an attacker who
- * forges the answer can close addresses, which forging answers allows anyhow,
- * and open none. An attacker who hides the prefix leaves things as they were
- * without it. No tool takes part: the question is ours, and a tool's name
- * server is resolver.c.
+ * A prefix can only close addresses: an address with the prefix is refused
+ * unless the IPv4 address in it is public, too. So an attacker who forges the
+ * answer can open no address. He can close addresses, which forged answers
+ * allow anyhow. An attacker who hides a prefix makes egress judge as if there
+ * were no search for prefixes. No tool takes part: egress asks the question,
+ * and a tool's name server is resolver.c.
  */
 #ifndef NAT64_H
 #define NAT64_H
@@ -22,7 +23,7 @@ struct nat64;
 
 typedef void nat64_cb(void *arg);
 
-/* The wait of a connection; zeroed at first. */
+/* A connection's wait for the answer. Its owner zeroes it first. */
 struct nat64_wait {
 	TAILQ_ENTRY(nat64_wait) link;
 	struct nat64 *at; /* NULL: it does not wait */
@@ -30,20 +31,20 @@ struct nat64_wait {
 	void *arg;
 };
 
-/* Finds the prefixes in the addresses of ipv4only.arpa, and keeps the first
- * JUDGE_PREFIXES_MAX. No I/O. */
+/* Finds the prefixes in the addresses of ipv4only.arpa. *out gets the first
+ * JUDGE_PREFIXES_MAX of the prefixes. No I/O. */
 void nat64_learn(const struct address *, size_t n, struct judge_prefixes *out);
 
-/* Makes the finder, which asks by a resolver that lives longer. NULL without
- * memory. */
+/* Makes the finder. The lookup, by which it asks, must live longer. NULL
+ * without memory. */
 struct nat64 *nat64_open(struct lookup *);
-/* Closes the finder, when no connection waits any more. */
+/* Closes the finder. No connection may be waiting. */
 void nat64_close(struct nat64 *);
-/* Returns the prefixes as last told; none before. */
+/* Returns the prefixes of the last answer; none before the first answer. */
 const struct judge_prefixes *nat64_prefixes(const struct nat64 *);
 /* Waits for a fresh answer if the last one is too old. 1: asks, and calls cb
- * once from the loop, whether an answer came or not; 0: the answer is good; -1:
- * no memory to ask. */
+ * once from the loop, whether an answer came or not; 0: the last answer is
+ * fresh; -1: no memory to ask. */
 int nat64_wait(struct nat64 *, struct nat64_wait *, nat64_cb *, void *arg);
 /* Ends the wait; harmless if there is none. */
 void nat64_leave(struct nat64_wait *);

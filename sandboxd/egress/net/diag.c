@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-	/* Sockets that go while we are busy wait here; for those that do not
-	 * fit the last counts seen hold. */
+	/* Bytes of messages on destroyed sockets that wait while we are busy.
+	 * If a message does not fit, the socket's last counts seen are used. */
 	GONE_BUFFER = 1024 * 1024
 };
 
@@ -90,9 +90,9 @@ diag_socket(int sock, struct diag_socket *out)
 	return 0;
 }
 
-/* Reads tcp_info: bytes_acked counts the SYN, so it tells whether there was
- * ever a connection; retransmitted bytes were counted again, so they are
- * subtracted. Kernels append fields. */
+/* Reads tcp_info. bytes_acked counts the SYN, so it tells whether there was
+ * ever a connection. bytes_sent counts retransmitted bytes again, so these are
+ * subtracted. Newer kernels append fields to tcp_info. */
 static void
 counts(const struct inet_diag_msg *m, size_t n, struct diag_counts *out)
 {
@@ -112,8 +112,8 @@ counts(const struct inet_diag_msg *m, size_t n, struct diag_counts *out)
 	out->established = info.tcpi_bytes_acked > 0;
 }
 
-/* Returns the message in a packet, if it is one of a socket; *len is its length
- * without the header. */
+/* Returns a packet's message, or NULL if it is not about a socket. *len is the
+ * message's length without the header. */
 static const struct inet_diag_msg *
 message(const uint8_t *in, size_t got, size_t *len)
 {
@@ -173,7 +173,8 @@ diag_next_gone(struct diag *d, uint64_t *cookie, struct diag_counts *out)
 
 	if (d->gone < 0)
 		return 0;
-	/* ENOBUFS says that some were lost; the rest is still there. */
+	/* ENOBUFS says that some messages were lost. The others are still
+	 * there. */
 	while ((got = recv(d->gone, in, sizeof(in), MSG_DONTWAIT)) >= 0 ||
 	    errno == ENOBUFS) {
 		if (got < 0 || (m = message(in, (size_t)got, &len)) == NULL)

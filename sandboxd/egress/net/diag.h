@@ -8,8 +8,8 @@
 #include "address.h"
 
 struct diag {
-	int ask;  /* questions; -1: this kernel has none */
-	int gone; /* sockets that went, as told by the kernel; -1 likewise */
+	int ask;  /* netlink socket for questions; -1: the kernel has none */
+	int gone; /* netlink socket for messages on destroyed sockets; or -1 */
 };
 
 /* A socket's identity in this network namespace. */
@@ -31,7 +31,8 @@ int diag_socket(int sock, struct diag_socket *);
 /* Asks for the counts. 1: counted, 0: there is no such socket any more, -1: no
  * answer. */
 int diag_ask(struct diag *, const struct diag_socket *, struct diag_counts *);
-/* Takes the next socket that went: its cookie and counts. 1; 0: none now. */
+/* Takes the cookie and counts of the next destroyed socket. 1, or 0 if there is
+ * none now. */
 int diag_next_gone(struct diag *, uint64_t *cookie, struct diag_counts *);
 
 #endif

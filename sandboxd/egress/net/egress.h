@@ -20,15 +20,16 @@ struct nat64;
 struct own;
 
 enum {
-	EGRESS_CHAINS = 256, /* of the table of nets: some tens are open */
-	/* Attempts under way at once: each may hold some descriptors. Others
-	 * wait: a net's in its own order, nets in turn. */
+	EGRESS_CHAINS = 256, /* of the table of nets; some tens are open */
+	/* Attempts under way at once, of all nets and of one net: each may hold
+	 * some descriptors. Other attempts wait: nets take turns, and a net's
+	 * attempts start in their order. */
 	EGRESS_RUNNING_MAX = 512,
 	EGRESS_RUNNING_NET = 64,
-	/* Events of the endless senders among runners, datagrams and questions,
-	 * have the last of three priorities, and give way after each: one call
-	 * has a hundred such sockets, and other calls' connects would meet
-	 * them. */
+	/* A runner can send datagrams and DNS questions without end, by a
+	 * hundred sockets. So their events have the last of three priorities,
+	 * and after each the loop looks for other events first. Otherwise the
+	 * connects of other calls would have to wait for all such sockets. */
 	EGRESS_PRIORITIES = 3,
 	EGRESS_LAST = 2
 };
@@ -45,7 +46,7 @@ struct egress {
 	struct net_list chains[EGRESS_CHAINS];
 	struct net_list ready; /* nets with attempts that wait for their turn */
 	unsigned running;
-	bool pumping;        /* attempt.c starts them */
+	bool pumping;        /* pump() in attempt.c is under way */
 	uint64_t connect_us; /* from connect(2) to its answer, at most */
 };
 

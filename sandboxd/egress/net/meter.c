@@ -8,14 +8,14 @@
 #include "log.h"
 
 enum {
-	/* A fast network moves some 10 MB in this time: limits are that
-	 * exact. */
+	/* A fast network moves some 10 MB in this time. A call can exceed its
+	 * limit by as much. */
 	METER_TICK_MS = 100,
-	/* Time that NET_CLOSE waits for the last counts of sockets that have
-	 * just gone; the kernel tells them from a work queue. */
+	/* Time that NET_CLOSE waits for the last counts of sockets that were
+	 * just destroyed: the kernel sends the counts from a work queue. */
 	METER_FINISH_MS = 50,
 	METER_CHAINS = 1024,
-	METER_BURST = 256 /* sockets that went, before the loop's other work */
+	METER_BURST = 256 /* destroyed sockets before the loop's other work */
 };
 
 /* A connection in the hands of a runner. */
@@ -26,7 +26,7 @@ struct flow {
 	struct record *record;
 	struct diag_socket socket;
 	struct diag_counts counts;
-	bool missing; /* not found: its last counts are to come, or lost */
+	bool missing; /* the last look() did not find the socket */
 };
 
 /* A wait for the last counts of one net. */
@@ -56,7 +56,7 @@ flow_free(struct flow *f)
 	struct meter *m = f->net->egress->meter;
 
 	TAILQ_REMOVE(&f->net->flows, f, link);
-	/* The last flow that was waited for. */
+	/* This was the last flow that meter_finish waits for. */
 	if (f->net->finish != NULL && TAILQ_EMPTY(&f->net->flows))
 		event_active(f->net->finish->timer, EV_TIMEOUT, 0);
 	TAILQ_REMOVE(chain(m, f->socket.cookie), f, chain);
@@ -117,8 +117,8 @@ on_gone(evutil_socket_t fd, short what, void *arg)
 			}
 }
 
-/* Looks at one flow. If it is not found twice, with a tick between, it ends
- * with its last counts. */
+/* Looks at one flow. A flow that is missing at two looks ends with its last
+ * counts. A tick lies between the looks. */
 static void
 look(struct meter *m, struct flow *f)
 {

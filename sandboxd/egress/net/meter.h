@@ -1,6 +1,7 @@
 /*
- * Byte counts of TCP connections that are no longer ours: the kernel tells the
- * counts of each by sock_diag(7) while it is open, and once more when it goes.
+ * Byte counts of TCP connections that were handed to runners. The kernel tells
+ * a socket's counts by sock_diag(7) while the socket is open, and once more
+ * when it is destroyed.
  */
 #ifndef METER_H
 #define METER_H
@@ -13,12 +14,13 @@ struct meter *meter_open(struct egress *, struct err *);
 void meter_close(struct meter *);
 bool meter_works(const struct meter *);
 
-/* Counts this socket, which is connected or connecting, from now on, for the
- * net and its record. The socket itself is not kept. */
+/* Counts the bytes of this socket, which is connected or connecting, from now
+ * on, for the net and for the record. The socket itself is not kept. */
 void meter_add(struct net *, int sock, const struct address *remote,
     uint16_t port, struct record *);
-/* Counts once more, waits a little for the kernel's last counts of sockets that
- * just went, then calls done. */
+/* Waits a little for the kernel's last counts of sockets that were just
+ * destroyed, asks for all counts again, then calls done. Without sockets calls
+ * done at once. */
 void meter_finish(struct net *, void (*done)(struct net *));
 void meter_forget(struct net *);
 

@@ -27,8 +27,8 @@ net_find(struct egress *g, uint64_t id)
 	return NULL;
 }
 
-/* Copies a list after reading all of it: a malformed line would otherwise end
- * it early, and silently. */
+/* Copies a list after checking all its lines: later readers take a malformed
+ * line for the list's end, without an error. */
 static int
 copy(struct ipc_bytes list, unsigned max, uint8_t **out, struct err *e)
 {
@@ -132,8 +132,8 @@ some(const uint8_t *p, size_t len, bool declared, bool literal,
 	struct netgrant g;
 
 	while (netgrant_next(&list, &g, NULL) == 1) {
-		/* In a declaration "any port" is enough: the grant opens the
-		 * host, and names the port. */
+		/* In a declaration "any port" is enough, because the grant,
+		 * which opens the host, names the port. */
 		if (literal &&
 		    (g.any || g.form != GRANT_HOST_IP ||
 			(!declared && g.port == 0)))

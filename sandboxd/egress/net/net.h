@@ -1,6 +1,6 @@
 /*
- * A net: the hosts one call may connect to, its record, and the rest of its
- * limits. NET_OPEN makes it, NET_CLOSE ends it with a report.
+ * A net: the hosts that one call may connect to, its limits, and the records of
+ * its connections. NET_OPEN makes it, NET_CLOSE ends it with a report.
  */
 #ifndef NET_H
 #define NET_H
@@ -19,13 +19,13 @@ struct relay;
 struct resolver;
 
 enum {
-	/* refusals told of one call; later ones tell no more */
+	/* refusals and failures of one call that sandboxd is told */
 	NET_EVENTS_MAX = 64,
 	NET_RATE_SECONDS = 60,
-	/* DNS connections of one call at the same time: a resolver keeps one a
-	 * look-up. */
+	/* DNS connections of one call at the same time. A resolver keeps one
+	 * for each look-up. */
 	NET_RESOLVERS_MAX = 64,
-	NET_RELAYS_MAX = 64 /* UDP sockets likewise */
+	NET_RELAYS_MAX = 64 /* UDP sockets of one call at the same time */
 };
 
 TAILQ_HEAD(attempts, attempt);
@@ -47,9 +47,9 @@ struct net {
 	uint32_t connections_max, connections, refused, events;
 	uint64_t bytes_max, bytes;
 	uint64_t minute_max, second[NET_RATE_SECONDS], minute;
-	uint64_t at_s; /* the second that second[] is filled for */
+	uint64_t at_s; /* the last second that is counted in second[] */
 	bool told_bytes, told_rate;
-	bool over; /* a limit is used up: it connects no more */
+	bool over; /* connects no more: closing, or a limit is used up */
 	struct names names;
 	struct records records;
 	struct attempts waiting, running;
@@ -59,7 +59,7 @@ struct net {
 	struct relays relays;
 	struct resolvers resolvers;
 	unsigned nrelays, nresolvers;
-	/* of resolver.c: time up to which questions are answered */
+	/* of may_answer() in resolver.c; moves on with each answer */
 	uint64_t questions_us;
 	uint64_t close_request; /* of NET_CLOSE, while last counts come in */
 	bool closing;
@@ -69,38 +69,41 @@ struct net {
 /* The part that is missing for a connection. */
 enum net_right {
 	NET_RIGHT = 0,
-	NET_UNDECLARED = 1, /* the version does not declare it */
-	NET_UNGRANTED = 2,  /* the server is not granted it */
-	NET_NEITHER = 3     /* both */
+	NET_UNDECLARED = 1, /* the version does not declare the host */
+	NET_UNGRANTED = 2,  /* the server is not granted the host */
+	NET_NEITHER = 3     /* declaration and grant are missing */
 };
 
 struct net *net_find(struct egress *, uint64_t id);
 /* Opens a net for a message. NULL with the error. */
 struct net *net_open(struct egress *, struct ipc_peer *owner,
     const struct ipc_net_open *, struct err *);
-/* Sets other grants from now on. 0, or -1: not in their form, nothing
- * changed. */
+/* Replaces the grants from now on. 0, or -1 with err: the list is malformed, or
+ * there is no memory; nothing changed. */
 int net_grants(struct net *, struct ipc_bytes, struct err *);
 void net_free(struct net *); /* after attempts, flows, ... are gone */
 
-/* Do both lists cover the host? host: a name or an address's text. */
+/* Do both lists, declared and granted, cover the host? host: a name, or the
+ * text of an address. */
 enum net_right net_covers(const struct net *, enum netgrant_proto,
     const char *host, bool is_address, uint16_t port);
-/* Do both lists name this very address with this very port, as LAN and loopback
- * addresses need? */
+/* Do both lists name this very address, as LAN and loopback addresses need? The
+ * grant must name this very port, too. */
 enum net_right net_literal(const struct net *, enum netgrant_proto,
     const char *address, uint16_t port);
 /* May the name be resolved at all? */
 enum net_right net_resolves(const struct net *, const char *name);
-/* Says which of the two is missing and which tool mends it: under RECORD_REASON
- * bytes. Leaves out the host's name, which the event and the record have beside
- * it. */
+/* Returns the text that says whether declaration or grant is missing, and which
+ * tool mends that: under RECORD_REASON bytes. Leaves out the host's name, which
+ * event and record have in another field. */
 const char *net_missing(enum net_right);
 
-/* Tells sandboxd. Refusals and failures are bounded. */
+/* Sends sandboxd a NET_EVENT; of refusals and failures at most
+ * NET_EVENTS_MAX. */
 void net_tell(struct net *, enum net_event, const char *host, uint16_t port,
     const char *text);
-/* Counts more bytes of the net's connections: may use up a limit. */
+/* Counts more bytes of the net's connections. If a limit is exceeded, the net
+ * connects no more and sandboxd is told. */
 void net_count(struct net *, uint64_t bytes);
 
 #endif

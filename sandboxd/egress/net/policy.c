@@ -45,8 +45,8 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 	if (closed(g, a, port, why, n))
 		return POLICY_NEVER;
 	address_text(a, text);
-	/* Through a NAT64 gateway this machine's public address leads back
-	 * here. */
+	/* Inner addresses are asked about, too: by a NAT64 gateway a packet can
+	 * come back to this machine's public IPv4 address. */
 	own = own_serves(g->own, proto, a, port);
 	for (size_t i = 0; i < inside && !own; i++)
 		own = own_serves(g->own, proto, &inner[i], port);
@@ -67,10 +67,10 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 }
 
 /*
- * Judges an address that a tool named. An address that is never open comes
- * first, since that says more than that a grant is missing. Whether one of our
- * processes listens there is asked only for a tool with a grant: the answer
- * would tell others that something does.
+ * Judges an address that a tool named itself. closed() is asked first, because
+ * "never open" says more than "a grant is missing". policy_address, which looks
+ * for a listener of ours, is asked only for a tool with a grant: the answer
+ * would tell other tools that one of our processes listens there.
  */
 enum policy
 policy_literal(const struct net *net, enum netgrant_proto proto,

@@ -1,6 +1,6 @@
 /*
- * A call's records of its connections: one each, bounded; the net counts the
- * rest.
+ * The records of a call's connections, one for each. Their number is bounded;
+ * the net counts all connections.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -12,9 +12,9 @@
 #include "names.h"
 
 enum {
-	/* About as many as NET_REPORT_MAX has room for. Connections made and
-	 * not made have separate shares, so that refusals without end do not
-	 * hide the connections, nor these the refusals. */
+	/* About as many as NET_REPORT_MAX has room for. Connections that were
+	 * made and those that were not have separate bounds, so that neither
+	 * kind hides the other. */
 	RECORD_MADE_MAX = 48,
 	RECORD_OTHER_MAX = 32,
 	RECORD_REASON = 160
@@ -29,9 +29,9 @@ enum record_verdict {
 
 struct record {
 	TAILQ_ENTRY(record) link;
-	unsigned users;                /* the list and those that still count */
+	unsigned users;                /* references, the list's included */
 	char host[NAMES_NAME_MAX + 1]; /* name or address asked for */
-	char address[ADDRESS_TEXT];    /* connected to, or judged last; or "" */
+	char address[ADDRESS_TEXT];    /* tried or judged last; or "" */
 	uint16_t port;
 	bool udp;
 	enum record_verdict verdict;
@@ -52,22 +52,23 @@ void records_free(struct records *);
  * memory. */
 struct record *record_new(const char *host, uint16_t port, bool udp);
 /*
- * Adds the record to the list if there is room. A refusal that is there already
- * is not added again. Called once for each record.
+ * Sets verdict and reason, and adds the record to the list if there is room. A
+ * refusal or failure that the list has already is not added again. Called once
+ * for each record.
  */
 void records_add(
     struct records *, struct record *, enum record_verdict, const char *reason);
 struct record *record_hold(struct record *);
 void record_drop(struct record *);
-/* Ends the record: its duration is known. Harmless the second time. */
+/* Sets the record's end, unless it is set. */
 void record_end(struct record *);
-/* Notes that an attempt, recorded as connecting, has failed. */
+/* Changes the verdict of a record that was added as PENDING to FAILED. */
 void record_fail(struct record *, const char *reason);
 /* Writes NET_REPORT's array, with as many records as fit. 0 or -1 without
  * memory. */
 int records_json(const struct records *, struct buf *out);
 
-/* Clocks. */
+/* Returns CLOCK_MONOTONIC in us. */
 uint64_t record_now_us(void);
 
 #endif

@@ -49,9 +49,9 @@ relays_end(struct net *n)
 
 /*
  * Carries one datagram at a time, without a queue of our own: a datagram that
- * the other side does not take at once is lost, as datagrams may be. Sent bytes
- * count once they were taken; received bytes count even if the runner does not
- * fetch them.
+ * the other side does not take at once is lost, as datagrams may be. A sent
+ * datagram counts if the UDP socket took it. A received one (on_net) counts
+ * even if the runner does not fetch it.
  */
 static void
 on_runner(evutil_socket_t fd, short what, void *arg)
@@ -65,8 +65,8 @@ on_runner(evutil_socket_t fd, short what, void *arg)
 		n = rights_recv(r->pair, datagram, sizeof(datagram), 0);
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n <= 0) { /* closed, or descriptors; an empty datagram ends
-			       * it as well */
+		if (n <= 0) { /* closed, descriptors, or an empty datagram: the
+			       * relay ends */
 			relay_free(r);
 			return;
 		}
@@ -91,8 +91,8 @@ on_net(evutil_socket_t fd, short what, void *arg)
 	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RELAY_BURST; i++) {
 		n = recv(r->udp, datagram, sizeof(datagram), MSG_DONTWAIT);
-		/* An error is that of an earlier datagram (ICMP); it is told by
-		 * silence. */
+		/* An error is about an earlier datagram (ICMP). The runner is
+		 * not told. */
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0)
@@ -109,8 +109,9 @@ on_net(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Opens a relay. SOCK_SEQPACKET: see resolver.c. The peer of the UDP socket is
- * the judged address, so datagrams of others never arrive.
+ * Opens a relay. resolver_open says why the pair is SOCK_SEQPACKET. The UDP
+ * socket is connected to the judged address, so datagrams from other addresses
+ * never arrive.
  */
 int
 relay_open(struct net *n, int udp, struct record *record)
@@ -119,7 +120,8 @@ relay_open(struct net *n, int udp, struct record *record)
 	struct relay *r;
 	int pair[2];
 
-	/* Asked before the look-up, too; several may have been under way. */
+	/* used_up() asked this before, but several attempts may have been under
+	 * way since. */
 	if (n->nrelays >= NET_RELAYS_MAX) {
 		close(udp);
 		errno = EMFILE;

@@ -1,8 +1,8 @@
 /*
- * UDP for a runner: one end of a socket pair in place of its socket, and a
- * connected UDP socket of ours, with datagrams carried between them one by
- * one. A real UDP socket of this network namespace could be connected or
- * sent from to anywhere else.
+ * UDP for a runner. The runner gets one end of a socketpair in place of its UDP
+ * socket. egress carries each datagram between the other end and a connected
+ * UDP socket of its own. With a real UDP socket of this network namespace a
+ * runner could send to any other address.
  */
 #ifndef RELAY_H
 #define RELAY_H
@@ -11,8 +11,9 @@
 
 enum { RELAY_DATAGRAM_MAX = 65535 };
 
-/* Takes over the connected socket, also when it fails. Returns the runner's
- * end, to be passed on and closed; -1 with errno. */
+/* Opens a relay for the connected socket udp, which is taken over even if this
+ * fails. Returns the runner's end, which the caller passes on and closes; -1
+ * with errno. */
 int relay_open(struct net *, int udp, struct record *);
 void relays_end(struct net *);
 

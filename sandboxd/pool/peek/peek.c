@@ -1,19 +1,21 @@
 /*
  * mcpbox-peek: answers the runners' connect(2).
  *
- * A process of the pool, started by the starter with one socket, fd 3, to
- * pool-init. It holds the listeners of all runners that are granted hosts, and
- * is the only process that may look into a runner. It knows no grant, no name
- * and no policy: it copies the request (peek_look.c), asks sandboxd-egress, and
- * puts egress' socket in place (peek_put.c).
+ * peek is a process of the pool. The starter starts it with one socket, fd 3,
+ * to pool-init. It holds the listeners of all runners that are granted hosts,
+ * and is the only process that may look into a runner. It knows no grant, no
+ * name and no policy: it copies the request (peek_look.c), asks
+ * sandboxd-egress, and puts egress' socket in place (peek_put.c).
  *
- * One thread, one poll(2). Nothing it does waits for a runner or for egress: a
- * slow answer is slow only for the runner that asked.
+ * It has one thread and one poll(2). It never waits for egress, and only some
+ * ms for a runner (peek_put.c). So a slow answer delays only the runner that
+ * asked.
  *
- * Its peers are pool-init (the door, links), the zygote's children before they
- * know a call (listeners), egress, and runners, by notifications alone. A
- * forbidden frame of the first two ends it, and the pool. For egress it only
- * closes the connection (peek_link.c), and the pool goes on without it.
+ * Its peers are pool-init (sends the door and links), the zygote's children
+ * before they know a call (send listeners), egress, and runners, by
+ * notifications only. A forbidden frame of the first two peers ends peek, and
+ * so the pool. A forbidden frame of egress only closes the connection
+ * (peek_link.c), and the pool goes on without egress.
  */
 #include <sys/poll.h>
 #include <sys/prctl.h>
@@ -37,27 +39,27 @@
 
 enum {
 	POOL_FD = 3, /* the socket to pool-init */
-	/* Time that a connect waits for egress to come (back). */
+	/* Time that a connect waits while egress is not connected. */
 	LINK_MS = 2000,
-	/* Time for egress' answer: its own deadline for a connect is 10 s, and
-	 * a name may take as long before. */
+	/* Time for egress' answer. egress itself ends an attempt, its look-up
+	 * included, after connect_timeout: 10 s by default. */
 	ANSWER_MS = 30 * 1000,
-	/* Retry interval while a runner doesn't take its socket: first and
-	 * longest. */
+	/* The first and the longest pause between tries, while a runner doesn't
+	 * take its socket. */
 	STALL_MS = 40,
 	STALL_MAX_MS = 1280,
 	/* Descriptors beside the listeners and the sockets that wait. */
 	SPARE_FILES = 32,
-	/* Frames of egress between two looks at the listeners. */
+	/* Frames of egress that are read before listeners are served. */
 	FRAMES_MAX = 64
 };
 
 static struct peek_table table;
 static struct peek_link egress = {.fd = -1};
 static int door = -1;
-/* The number of waits in PEEK_PUTTING, each with a descriptor, and its maximum:
- * a frame whose descriptor can't be received would cost the connection to
- * egress. */
+/* The number of waits in PEEK_PUTTING, each with a descriptor, and its maximum.
+ * Some descriptors must stay free: a frame whose descriptor can't be received
+ * would end the connection to egress. */
 static unsigned putting, putting_max;
 
 static uint64_t
@@ -93,8 +95,9 @@ gone(struct peek_listener *l)
 	peek_table_remove(&table, l);
 }
 
-/* Prepares for egress' absence: its open questions are asked again when it is
- * back. It had given nothing yet, so nothing visible is done twice. */
+/* Sets questions that egress has not answered to be asked again when egress is
+ * back. The lost connection brought nothing for them, so a runner sees nothing
+ * twice. */
 static void
 link_lost(void)
 {
@@ -148,8 +151,8 @@ put(struct peek_listener *l, struct peek_wait *w)
 	done(l, w);
 }
 
-/* Takes egress' answer to one question. The wait may be over: then its socket
- * is closed and the connection ends. */
+/* Takes egress' answer to one question. If the wait is over, the answer's
+ * socket is closed, which ends its connection. */
 static void
 on_answer(struct ipc_frame *f)
 {
@@ -173,7 +176,7 @@ on_answer(struct ipc_frame *f)
 		peek_link_close(&egress, e.text);
 		return;
 	}
-	/* Closing must not block, whatever egress set. */
+	/* close must not block, whatever linger time egress set. */
 	(void)setsockopt(
 	    yes.socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	if (w == NULL) {
@@ -237,7 +240,8 @@ on_listener(struct peek_listener *l)
 		ask(l, w);
 }
 
-/* Receives a frame of a peer of this suite and of this pool. */
+/* Receives a frame from pool-init or from a child of the zygote. Exits if the
+ * frame is not permitted. */
 static void
 receive(int sock, enum ipc_role from, struct ipc_frame *f)
 {
@@ -245,7 +249,7 @@ receive(int sock, enum ipc_role from, struct ipc_frame *f)
 	int rc = ipc_read(sock, f, &e);
 
 	if (rc == 0)
-		_exit(0); /* pool-init's end is ours */
+		_exit(0); /* the pool ends */
 	if (rc < 0)
 		log_fatal("malformed", "%s", e.text);
 	if (ipc_permit(f->type, from, IPC_ROLE_PEEK, IPC_STATE_OPEN, &e) != 0)
@@ -267,8 +271,8 @@ on_pool(void)
 	ipc_frame_free(&f);
 }
 
-/* Takes a runner's listener. Trouble can't be reported to the runner: without
- * its listener its connect(2) fails. */
+/* Takes a runner's listener. A failure can't be reported to the runner, but its
+ * connect(2) fails when the listener is closed. */
 static void
 on_door(void)
 {
@@ -288,8 +292,8 @@ on_door(void)
 	ipc_frame_free(&f);
 }
 
-/* Does the due work of one listener; lowers *wait_ms to the time of the
- * next. */
+/* Does the due work of one listener. Lowers *wait_ms to the time until more
+ * work is due. */
 static void
 due(struct peek_listener *l, uint64_t now, int *wait_ms)
 {
@@ -367,7 +371,7 @@ serve(void)
 			else if (p[i].revents != 0)
 				gone(l);
 		}
-		/* Last, since it may take a place that has just become free. */
+		/* Comes last: a new listener may get a place just freed. */
 		if (p[AT_DOOR].revents != 0)
 			on_door();
 	}

@@ -2,13 +2,13 @@
  * peek may read every runner's memory, and do nothing else.
  *
  * It has no way out of the pool: no network (the pool's namespace is empty), no
- * socket(2), no file but proc's, no exec, no new process, and the one
- * capability counts in the pool's user namespace alone. An attacker who takes
- * over peek, by a frame of egress' or a runner's notification, has the calls
- * that run now, and their connections; not the broker, the vault or the host.
+ * socket(2), no file but proc's, no exec, no new process. Its one capability
+ * counts in the pool's user namespace only. An attacker who takes over peek, by
+ * a frame from egress or a runner's notification, controls the calls that run
+ * now, and their connections; but not sandboxd, the vault or the host.
  *
- * No Landlock: a process in a Landlock domain may look at its descendants
- * alone, and runners are none.
+ * peek does not use Landlock: a process in a Landlock domain may look into its
+ * descendants only, and runners are not descendants of peek.
  */
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -39,11 +39,12 @@
 #define ROOT "/tmp"
 
 enum {
-	/* More than any kernel has; PR_CAPBSET_DROP says EINVAL after the
-	 * last. */
+	/* More capabilities than any kernel has. PR_CAPBSET_DROP fails with
+	 * EINVAL after the last. */
 	CAPS_END = 64,
-	/* Listeners, sockets on their way (two a wait at most, in few calls at
-	 * a time), and a handful. Never above the service manager's limit. */
+	/* Listeners, sockets that are being put into runners (at most two for
+	 * each wait, in a few calls at a time), and some spare descriptors. The
+	 * service manager's limit is never exceeded. */
 	FILES = PEEK_LISTENERS_MAX + 2048
 };
 
@@ -83,15 +84,16 @@ limit_resources(struct err *e)
 		files.rlim_max = FILES;
 	files.rlim_cur = files.rlim_max;
 	files_max = (unsigned)files.rlim_cur;
-	/* Not RLIMIT_FSIZE: if the log is a file, a line of it would end the
-	 * process. There is no other file here that could be written to. */
+	/* RLIMIT_FSIZE is not set: if the log is a file, writing a line would
+	 * end peek. There is no other file here that could be written to. */
 	if (setrlimit(RLIMIT_NOFILE, &files) != 0 ||
 	    setrlimit(RLIMIT_CORE, &none) != 0)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "setrlimit");
 	return 0;
 }
 
-/* Keeps CAP_SYS_PTRACE alone: runners have other uids and are not dumpable. */
+/* Keeps CAP_SYS_PTRACE only, which is needed because runners have other uids
+ * and are not dumpable. */
 static int
 drop_capabilities(struct err *e)
 {
@@ -127,7 +129,7 @@ static const int plain[] = {
 	/* frames, and the things they carry */
 	SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
 	SCMP_SYS(close), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
-	/* runners: their memory, their descriptors, their numbers in proc */
+	/* runners: their memory, their descriptors, their files in proc */
 	SCMP_SYS(process_vm_readv), SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_getfd),
 	SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(read),
 	/* time, memory, the log, the end */
@@ -158,13 +160,13 @@ static const struct {
 };
 /* clang-format on */
 
-/* Loads the filter. Any other call ends the process, and the pool with it. */
+/* Loads the filter. Any other system call ends peek, and so the pool. */
 static int
 load_filter(struct err *e)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int rc = ctx == NULL ? -ENOSYS : 0; /* it has looked, and has no memory
-					     * trouble with 40 rules */
+	int rc = ctx == NULL ? -ENOSYS : 0; /* no seccomp; want of memory
+					     * is not likely */
 
 	for (size_t i = 0; i < LENGTH(plain) && rc == 0; i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, plain[i], 0);

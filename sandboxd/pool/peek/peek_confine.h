@@ -5,9 +5,9 @@
 #include "buf.h"
 #include "err.h"
 
-/* Confines peek: a root with nothing but proc, CAP_SYS_PTRACE alone, the
- * filter. Appends a line for each layer; *files: descriptors we may have. 0, or
- * -1 with err: a layer is missing, as its line says. */
+/* Confines peek to a root with only proc, to CAP_SYS_PTRACE, and by a seccomp
+ * filter. Appends a line for each layer. *files: descriptors that peek may
+ * have. 0, or -1 with err: a layer is missing, as its line says. */
 int peek_confine(struct buf *layers, unsigned *files, struct err *);
 
 #endif

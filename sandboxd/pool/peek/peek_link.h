@@ -1,6 +1,6 @@
 /*
  * peek's connection to sandboxd-egress, made by sandboxd and passed on by
- * pool-init (PEEK_LINK). At most one; egress may end and come back.
+ * pool-init (PEEK_LINK). There is at most one; egress may end and come back.
  */
 #ifndef PEEK_LINK_H
 #define PEEK_LINK_H
@@ -11,13 +11,13 @@
 struct peek_link {
 	int fd;    /* -1: none; owned */
 	bool open; /* egress' HELLO came */
-	bool full; /* the socket took no more: poll for POLLOUT */
+	bool full; /* the socket's buffer is full: poll for POLLOUT */
 };
 
-/* Takes the descriptor in place of any other, and says HELLO. */
+/* Takes over fd, closes the descriptor before it, and sends HELLO. */
 void peek_link_set(struct peek_link *, int fd);
 void peek_link_close(struct peek_link *, const char *why);
-/* Asks egress. 0; 1: not now; -1: the link was closed. */
+/* Asks egress. 0; 1: the socket is full, ask later; -1: the link was closed. */
 int peek_link_ask(struct peek_link *, uint64_t request, uint64_t net,
     const struct peek_connect *);
 /* Reads the next frame, NET_CONNECTED or NET_FAILED, which the caller frees. 1;

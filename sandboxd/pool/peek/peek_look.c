@@ -1,27 +1,29 @@
 /*
- * A connect(2), from its notification to a copy that nothing can change.
+ * Copies a connect(2) from its notification, so that nothing can change the
+ * copy.
  *
- * The caller is hostile and runs on: other threads and processes of its call
+ * The caller is hostile. While we look, other threads and processes of its call
  * may rewrite the address, put another socket under the same number with dup2,
- * close it, or end the caller, while we look. So:
+ * close the number, or end the caller. So:
  *
  *  - The address is copied once, 128 bytes at most, and egress judges the copy
- *    and connects to it. The kernel never reads the runner's own: the call is
- *    answered, never continued (seccomp_unotify(2) says why).
- *  - A thread id may be given again while we use it. After the process was
- *    opened, and again after the copy, NOTIF_ID_VALID says that the caller is
- *    still in its call: then id, process and memory are the caller's. A copy of
- *    another process's memory would be thrown away.
- *  - The socket under the number may be another one at each look. That decides
- *    nothing: its family and options shape the answer that this same runner
- *    gets, and egress' socket goes into the runner's own table of descriptors.
+ *    and connects to it. The kernel never reads the address in the runner: the
+ *    connect(2) is answered, never continued (seccomp_unotify(2) says why).
+ *  - A thread id may be given to another thread while we use it. After the
+ *    process was opened and the address copied, NOTIF_ID_VALID says whether the
+ *    caller is still in its connect(2). If so, id, process and memory were the
+ *    caller's all the time. If not, the copy is thrown away.
+ *  - The number may name another socket at each look. That decides nothing: the
+ *    socket's family and options shape the answer that this same runner gets,
+ *    and egress' socket goes into the runner's own table of descriptors.
  *
- * A runner gains by any of it only a connection that it could have asked for
- * straightforwardly, or none.
+ * So by such changes a runner gets only a connection that it could have asked
+ * for without them, or none.
  *
  * A thread may have a descriptor table of its own (clone without CLONE_FILES).
- * Its descriptor is found by its thread id where the kernel can (Linux 6.9),
- * and looked for in its process' table elsewhere: see above.
+ * Since Linux 6.9 the descriptor is found by the thread's id. On older kernels
+ * it is looked for in the table of the thread's process. There the number may
+ * name another socket, which decides nothing, as said above.
  */
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -46,15 +48,16 @@
 #endif
 
 enum {
-	/* Bytes of the kernel's own structures; it tells their sizes, which may
-	 * grow. */
+	/* Bytes for a structure of the kernel. The kernel tells the sizes,
+	 * which may grow. */
 	NOTIF_MAX = 512,
-	/* connect(2) accepts so short an IPv6 address (RFC 2133). */
+	/* connect(2) accepts an IPv6 address as short as this (RFC 2133). */
 	IN6_LEN_MIN = 24
 };
 
-/* The options that are carried over. Not SO_LINGER, which a runner can't set
- * (filter_net.c), nor options that mean nothing for a connected socket. */
+/* The options that are carried over. SO_LINGER is not one of these, because a
+ * runner can't set it (filter_net.c), nor are options that mean nothing for a
+ * connected socket. */
 static const struct {
 	int level, option;
 } carried[] = {
@@ -105,8 +108,8 @@ peek_look_answer(int listener, uint64_t id, int error)
 	memset(resp.room, 0, resp_size);
 	resp.r.id = id;
 	resp.r.error = -error;
-	/* Never SECCOMP_USER_NOTIF_FLAG_CONTINUE: the kernel would read the
-	 * address again, and connect in the runner's own namespace. */
+	/* SECCOMP_USER_NOTIF_FLAG_CONTINUE is never set: the kernel would read
+	 * the address again, and connect in the runner's own namespace. */
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp.r);
 }
 
@@ -159,14 +162,15 @@ open_process(uint32_t tid)
 }
 
 /*
- * Reads whether it is non-blocking and close-on-exec. Close-on-exec belongs to
- * the number, not to the socket, so only proc has it; a number that is gone was
- * closed since the call.
+ * Reads whether the socket is non-blocking and close-on-exec. Close-on-exec
+ * belongs to the descriptor's number, not to the socket, so only /proc has it.
+ * A number that is gone was closed since the call.
  *
- * For sockets alone: before the first line the kernel writes down all that an
- * epoll set watches, and a call can make a set with a million entries, which is
- * a second of our time each. peek.c makes a runner wait that exchanges the one
- * for the other at the right moment.
+ * Called for sockets alone. For an epoll set the kernel writes down all watched
+ * descriptors before we can read the first line. A call can make sets with a
+ * million entries, and each read of such a set takes a second of our time. A
+ * runner may still replace its socket by such a set just before the read;
+ * peek.c then makes that runner wait.
  */
 static int
 read_flags(struct peek_connect *c)
@@ -183,8 +187,8 @@ read_flags(struct peek_connect *c)
 	return 0;
 }
 
-/* Reads the options. An option that differs from a new socket's differs from
- * egress' as well: peek_put.c sets all of them there. */
+/* Reads all options of `carried`, changed by the runner or not: peek_put.c
+ * finds out which of their values differ at egress' socket. */
 static void
 read_options(int sock, struct peek_connect *c)
 {
@@ -215,8 +219,9 @@ int_option(int sock, int option)
 								     : -1;
 }
 
-/* Returns the kernel's answer for a TCP socket that is connected already,
- * connects, or failed to and was not asked for the reason. */
+/* Returns the errno that connect(2) would give for a TCP socket that is
+ * connected already, connects, or failed to connect and has the error unread.
+ * 0: none. */
 static int
 tcp_state(int sock)
 {
@@ -239,10 +244,10 @@ tcp_state(int sock)
  * Judges the kind of socket, and of address. 0 or an errno.
  *
  * A unix socket of type SEQPACKET that asks for an internet address is a UDP
- * relay put in place earlier: UDP sockets may connect again. (A runner can make
- * one itself; it gets what its grants allow for UDP, as with a UDP socket.)
- * Others of this family are the tool's own, which have no peer to connect to,
- * or the stream to the resolver.
+ * relay put in place earlier: UDP sockets may connect again. (If a runner makes
+ * such a socket itself, its grants for UDP decide, as for a UDP socket.) Other
+ * unix sockets are the tool's own, which can't connect to such an address, or
+ * the stream to the resolver.
  */
 static int
 judge(int sock, struct peek_connect *c)
@@ -259,8 +264,8 @@ judge(int sock, struct peek_connect *c)
 	memcpy(&wanted, c->address, sizeof(wanted));
 	if (wanted == AF_UNIX)
 		return EPERM;
-	/* AF_UNSPEC takes a connection apart and would leave an unconnected
-	 * socket of the host's namespace. */
+	/* AF_UNSPEC would undo a connection, and leave the runner with an
+	 * unconnected socket of the host's namespace. */
 	if (wanted != AF_INET && wanted != AF_INET6)
 		return EAFNOSUPPORT;
 	if (c->naddress < (wanted == AF_INET ? sizeof(struct sockaddr_in)
@@ -277,7 +282,7 @@ judge(int sock, struct peek_connect *c)
 	    !((type == SOCK_STREAM && protocol == IPPROTO_TCP) ||
 		(type == SOCK_DGRAM && protocol == IPPROTO_UDP)))
 		return EPROTONOSUPPORT;
-	/* UDP over IPv6 takes addresses of both. */
+	/* UDP over IPv6 takes addresses of both families. */
 	if (wanted != domain && !(type == SOCK_DGRAM && domain == AF_INET6))
 		return EAFNOSUPPORT;
 	c->family = (uint16_t)domain;
@@ -285,7 +290,7 @@ judge(int sock, struct peek_connect *c)
 	return type == SOCK_STREAM ? tcp_state(sock) : 0;
 }
 
-/* Makes the one copy. 0 or an errno. */
+/* Copies the address, the only time. 0 or an errno. */
 static int
 read_address(uint64_t at, struct peek_connect *c)
 {
@@ -312,7 +317,7 @@ look(int listener, const struct seccomp_notif *n, struct peek_connect *c)
 	c->tid = n->pid;
 	c->fd = (int)n->data.args[0];
 	if (c->tid == 0)
-		return EPERM; /* of no process that we can see */
+		return EPERM; /* a process that we can't see */
 	if (length < 0 || length > PEEK_ADDRESS_MAX)
 		return EINVAL;
 	c->naddress = (size_t)length;
@@ -357,9 +362,10 @@ peek_look(int listener, struct peek_connect *c, bool *answered)
 }
 
 /*
- * Tries the reads on pid 1, which is not dumpable and of another user: a read
- * allowed there is allowed with a runner. There is nothing at these addresses
- * and numbers, and the kernel says so only to a process that may look.
+ * Tries the reads on pid 1. It has capabilities that peek gave up, so only
+ * CAP_SYS_PTRACE allows the reads, as with a runner. There is nothing at these
+ * addresses and numbers, and the kernel says so only to a process that may
+ * look.
  */
 int
 peek_look_try(struct err *e)

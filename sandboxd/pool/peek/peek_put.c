@@ -1,17 +1,17 @@
 /*
- * The last step: egress' connected socket takes the number of the runner's own,
- * with that socket's properties: blocking or not, close-on-exec, time limits,
- * keep-alive and the rest of peek_look.c's list.
+ * The last step: egress' connected socket takes the number of the runner's own
+ * socket. It also gets that socket's properties: blocking or not,
+ * close-on-exec, time limits, keep-alive and the rest of peek_look.c's list.
  *
- * The kernel gives the descriptor to the thread that waits in connect(2), and
- * that thread takes it itself: until it gets a processor, ADDFD waits. A tool
- * can keep its own threads from one (its share of processor time is limited,
- * and it may use it up). So a timer cuts the wait off after PUT_MS, and the
- * tool's turn comes again later; peek.c makes it wait longer each time.
+ * The thread that waits in connect(2) takes the descriptor itself, and ADDFD
+ * waits until that thread gets a processor. A tool can keep its threads from
+ * running, by using up its limited share of processor time. So a timer ends the
+ * wait after PUT_MS, and peek.c tries again later, after a longer pause each
+ * time.
  *
- * The socket's second reference is ours, and the caller closes it after this.
- * That closing must not wait for anything that a tool decides: filter_net.c
- * says what SO_LINGER would do.
+ * peek holds a second reference to the socket, which the caller closes after
+ * this. That close must not wait for anything that a tool decides: filter_net.c
+ * says how SO_LINGER would make it wait.
  */
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@
 #include "peek_put.h"
 
 enum {
-	/* A waiting thread takes it within some us. */
+	/* A waiting thread takes the socket within some us. */
 	PUT_MS = 5
 };
 
@@ -71,10 +71,10 @@ int_option(int sock, int option)
 
 /*
  * May egress' socket be put into a runner? Allowed are a TCP socket, or an end
- * of a socketpair, stream (the resolver) or packets (a UDP relay). Never
- * datagrams: such a socket names its receiver with each one, and would reach
- * the host's other UDP ports, or the host's abstract unix sockets, past all
- * judgement.
+ * of a socketpair, stream (the resolver) or packets (a UDP relay). A datagram
+ * socket is never allowed: each datagram can name a receiver, so it would reach
+ * the host's other UDP ports, or the host's abstract unix sockets, without
+ * being judged.
  */
 static bool
 fit(int sock)
@@ -143,8 +143,8 @@ peek_put(int listener, const struct peek_wait *w)
 	timer(0);
 	if (rc < 0 && error == EINTR)
 		return PEEK_PUT_LATER;
-	/* ENOENT: the caller is gone. Other errors are about its own
-	 * descriptors. */
+	/* ENOENT: the caller is gone. Other errors are about the caller's
+	 * descriptor table, so its connect(2) fails with them. */
 	if (rc >= 0 || error != ENOENT)
 		peek_look_answer(listener, c->id, rc >= 0 ? w->error : error);
 	return PEEK_PUT_DONE;

@@ -8,14 +8,14 @@
 
 enum peek_put_result {
 	PEEK_PUT_DONE,  /* or the caller does not wait any more */
-	PEEK_PUT_LATER, /* the runner got no processor to take it with */
-	PEEK_PUT_BAD    /* no socket that may be put anywhere */
+	PEEK_PUT_LATER, /* the runner's thread did not take it in time */
+	PEEK_PUT_BAD    /* the socket must not be put into a runner */
 };
 
-/* Sets up, once, the timer that ends a wait for a runner. 0 or -1 with
+/* Sets up, once, the signal handler that ends a wait for a runner. 0 or -1 with
  * errno. */
 int peek_put_start(void);
-/* Puts w's socket in place and answers. Closes nothing. */
+/* Puts w's socket in place and answers the connect(2). Closes nothing. */
 enum peek_put_result peek_put(int listener, const struct peek_wait *);
 
 #endif

@@ -4,14 +4,14 @@
 
 #include "peek_table.h"
 
-/* of one poll(2); then it is counted again */
+/* The longest wait of one poll(2); then the rest is computed again. */
 enum { PAUSE_MAX_MS = 60 * 1000 };
 
 void
 peek_table_init(struct peek_table *t)
 {
-	/* Places from end on are not looked at before they are taken, so that
-	 * unused places take no memory. */
+	/* Places from index `end` on are not read before they are taken, so
+	 * that unused places take no memory. */
 	t->end = 0;
 	t->serial = 0;
 }
@@ -81,8 +81,8 @@ peek_table_done(struct peek_listener *l, struct peek_wait *w)
 	l->waiting--;
 }
 
-/* Makes serial << 16 | index: no number is given twice, so an answer that comes
- * late finds nothing, whichever wait has the place then. */
+/* Makes serial << 16 | index. No number is given twice, so a late answer finds
+ * no wait, even if another wait has the place by then. */
 uint64_t
 peek_table_request(struct peek_table *t, const struct peek_listener *l,
     const struct peek_wait *w)
@@ -137,7 +137,7 @@ peek_table_may_read(struct peek_listener *l, uint64_t now_ms, int *wait_ms)
 	if (l->tokens > 0)
 		return true;
 	if (*wait_ms < 0 || *wait_ms > 1)
-		*wait_ms = 1; /* one more token flows in each ms */
+		*wait_ms = 1; /* one token is added in each ms */
 	return false;
 }
 

@@ -1,7 +1,8 @@
 /*
- * One runner, and the zygote it is forked from: what all parts of this program
- * share. root.h, interpreter.h, confinement.h and life.h say what each part
- * does; each block of theirs names the file that implements it.
+ * One runner, and the zygote from which it is forked: the declarations that all
+ * parts of this program share. root.h, interpreter.h, confinement.h and life.h
+ * say what each part does. Each block in them names the file that implements
+ * the block.
  */
 #ifndef RUNNER_H
 #define RUNNER_H
@@ -20,11 +21,12 @@ enum {
 	RUNNER_CHANNEL_FD = 3, /* also the zygote's socket to pool-init */
 	RUNNER_PIPE_FD = 4,    /* the output pipe's read end */
 	RUNNER_EPOLL_FD = 5,   /* asyncio's loop: its epoll instance */
-	RUNNER_WAKE_FD = 6,    /* and the socketpair that wakes it: 6 and 7 */
-	RUNNER_FDS = 8,        /* that many, no more */
-	RUNNER_DOOR_FD = 8,    /* and, until its listener is handed over, the
-				* door of one with network (door.c) */
-	/* Bytes of one piece of a result: a frame with room for its header. */
+	RUNNER_WAKE_FD = 6,    /* wakes asyncio's loop: a socketpair, 6 and 7 */
+	RUNNER_FDS = 8,        /* number of descriptors of a runner */
+	RUNNER_DOOR_FD = 8,    /* the door of a runner with network, until its
+				* listener is handed over (door.c) */
+	/* Bytes of one piece of a result. Its header fits into the same
+	 * frame. */
 	RUNNER_PIECE_MAX = 48 * 1024,
 	RUNNER_PATH_MAX = 512,
 	RUNNER_LIBS_MAX = 256, /* shared objects of a standard library; Debian
@@ -34,7 +36,8 @@ enum {
 /* The start directory of every tool, and the template's place before
  * pivot_root. */
 #define RUNNER_BASE "/tmp"
-/* The root of commands, likewise; the place of granted modules in a root. */
+/* TOOLBOX_BASE: the place of the root of commands before pivot_root.
+ * RUNNER_MODULES: the place of granted modules in a root. */
 #define TOOLBOX_BASE   "/mnt"
 #define RUNNER_MODULES "/modules"
 
@@ -42,21 +45,22 @@ struct toolbox;
 
 /* The zygote's preparations for its runners. Read-only after the first fork. */
 struct zygote {
-	struct filter *filter; /* compiled seccomp programs: of kind PYTHON */
-	struct filter *command_filter; /* and of kind COMMAND */
-	/* For runners that are granted hosts; both NULL if the kernel has no
-	 * notifications. */
+	struct filter *filter; /* compiled seccomp program for kind PYTHON */
+	struct filter *command_filter; /* the same for kind COMMAND */
+	/* The same for runners that are granted hosts. Both are NULL if the
+	 * kernel has no seccomp notifications. */
 	struct filter *network_filter, *command_network_filter;
 	struct toolbox *toolbox; /* toolbox.c */
 	int store;               /* the module store, or -1 */
-	int landlock_abi;        /* 0: the kernel has none */
+	int landlock_abi;        /* 0: the kernel has no Landlock */
 	pid_t *tid_address;      /* where libc keeps the main thread's id */
 	char stdlib[RUNNER_PATH_MAX]; /* /usr/lib/python3.11 */
 	char interpreter[64]; /* magic number and version, for POOL_REPORT */
 	struct buf layers;    /* name=state lines for POOL_REPORT */
 };
 
-/* A runner's knowledge while it gets ready: its profile, nothing of a call. */
+/* A runner's data while it gets ready. fork has the profile. Nothing is known
+ * of a call yet. */
 struct runner {
 	const struct zygote *zygote;
 	const struct ipc_fork *fork;

@@ -1,9 +1,9 @@
-/* Where a step of confinement was when it failed. */
+/* The path on which a step of the confinement failed. */
 #ifndef STEPS_PATH_H
 #define STEPS_PATH_H
 
-/* Notes the path a step works on, which is reported if it fails; errno says
- * why. */
+/* Notes the path that a step works on. If the step fails, this path and errno
+ * are reported. */
 void steps_path(const char *path);
 const char *steps_failed_path(void);
 

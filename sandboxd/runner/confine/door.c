@@ -2,12 +2,13 @@
  * The door: the socket by which a runner hands the listener of its filter to
  * peek, once, before it says READY and so before it knows its call.
  *
- * The holder of the listener answers the runner's connect(2). The holder of the
- * door could hand in a listener under another call's number and have its
- * connections judged by that call's grants. So no code of a tool ever runs
- * while the door is open: a runner without network closes it first of all, one
- * with network right after its one frame. The zygote keeps its end for the next
- * fork; it runs no tool's code.
+ * The process that holds the listener answers the runner's connect(2). A
+ * process that holds the door could hand in a listener under another call's
+ * number: then its own connections would be judged by that call's grants. So no
+ * code of a tool ever runs while the door is open. A runner without network
+ * closes the door first of all, a runner with network closes it right after its
+ * one frame. The zygote keeps the door open for the next fork, but it runs no
+ * tool's code.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,8 +54,8 @@ door_filter(struct runner *r)
 	m.listener = filter_listen(f);
 	if (m.listener == -1)
 		return -1;
-	/* A frame of two numbers: sendmsg(2) and nothing else, which the filter
-	 * loaded now allows. */
+	/* The frame has two numbers, so ipc_write() makes one sendmsg(2) and no
+	 * other call. The filter, which is loaded now, allows sendmsg(2). */
 	if (ipc_write(RUNNER_DOOR_FD, IPC_LISTENER, 0, &m, NULL) == -1)
 		return -1;
 	return close(m.listener) == -1 || close(RUNNER_DOOR_FD) == -1 ? -1 : 0;

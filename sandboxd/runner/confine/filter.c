@@ -1,26 +1,26 @@
 /*
  * The runner's seccomp program: an allow-list, 64-bit only.
  *
- * A call that is not listed answers EPERM. It does not kill: these calls change
- * nothing when refused, so a kill would buy no safety, while libraries probe
- * for features and the author of an honest tool learns more from
- * PermissionError than from a vanished process. clone3 answers ENOSYS, because
- * its flags are in memory that a filter cannot read, and glibc then uses clone.
- * A call by another architecture's numbers (int 0x80, x32) is no probe and
- * kills: no program built for this machine makes one by accident.
+ * A call that is not listed fails with EPERM. It does not kill the process: a
+ * refused call changes nothing, so a kill would add no safety. Libraries probe
+ * for features, and the author of an honest tool learns more from
+ * PermissionError than from a vanished process. clone3 fails with ENOSYS,
+ * because its flags are in memory that a filter cannot read; glibc then uses
+ * clone. A call by another architecture's numbers (int 0x80, x32) kills: no
+ * program built for this machine makes one by accident or as a probe.
  *
  * Left out on purpose, though Python has functions for some of them: execve
  * (nothing in the root is executable; a tool is Python), bind, listen and
- * accept (a tool must not be reached here), connect (there is no peer to be
- * reached; where hosts are granted filter_net.c has it), sendfile, splice, tee
- * and vmsplice (pages of host files, passed on by reference), memfd_create and
- * System V shared memory (memory that no limit counts), mlock, ptrace and
- * process_vm_* and kcmp and pidfd_getfd (another process's memory), io_uring
- * (calls that pass no filter), bpf, userfaultfd, perf_event_open, keyctl,
- * inotify and fanotify (large kernel surfaces, some count by user over all
- * namespaces), setsid and all that sets a nice value, a policy or a processor
- * (steps.c, step_setsid: a share of the processors), unshare, setns and all of
- * the mount API, xattrs, name_to_handle_at and open_by_handle_at, personality.
+ * accept (no client may reach a tool), connect (a tool has no peer to reach; if
+ * hosts are granted, filter_net.c has it), sendfile, splice, tee and vmsplice
+ * (pages of host files, passed on by reference), memfd_create and System V
+ * shared memory (memory that no limit counts), mlock, ptrace and process_vm_*
+ * and kcmp and pidfd_getfd (another process's memory), io_uring (calls that
+ * pass no filter), bpf, userfaultfd, perf_event_open, keyctl, inotify and
+ * fanotify (large kernel surfaces; some count per user over all namespaces),
+ * setsid and all calls that set a nice value, a policy or a processor (they
+ * change the share of the processors: steps.c), unshare, setns and all of the
+ * mount API, xattrs, name_to_handle_at and open_by_handle_at, personality.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -56,14 +56,14 @@
 #define MADV_GUARD_REMOVE  103
 #endif
 
-/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). NOWAIT tells the contents of
- * the page cache, DONTCACHE empties it. */
+/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). Not NOWAIT, which tells what
+ * the page cache has, nor DONTCACHE, which drops pages from it. */
 #define RWF_KNOWN 0x17
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* seccomp(2): a descriptor for the notifications; and, Linux 5.19, only the
- * caller's end interrupts a call whose notification was received. */
+/* Flags of seccomp(2): return a descriptor for the notifications; only a fatal
+ * signal interrupts a call whose notification was received (Linux 5.19). */
 enum { FILTER_LISTEN = 1 << 3, FILTER_WAIT_KILLABLE = 1 << 5 };
 
 struct filter {
@@ -73,7 +73,7 @@ struct filter {
 
 /* Allowed with any arguments. */
 static const int plain[] = {
-    /* memory of its own */
+    /* the runner's own memory */
     SCMP_SYS(brk),
     SCMP_SYS(mprotect),
     SCMP_SYS(munmap),
@@ -163,7 +163,7 @@ static const int plain[] = {
     SCMP_SYS(alarm),
     SCMP_SYS(pause),
     SCMP_SYS(times),
-    /* processes and threads inside its own pid namespace */
+    /* processes and threads inside the runner's pid namespace */
     SCMP_SYS(fork),
     SCMP_SYS(vfork),
     SCMP_SYS(wait4),
@@ -202,7 +202,7 @@ static const int plain[] = {
     SCMP_SYS(rt_sigtimedwait),
     SCMP_SYS(sigaltstack),
     SCMP_SYS(restart_syscall),
-    /* its identity and limits */
+    /* the runner's identity and limits */
     SCMP_SYS(getuid),
     SCMP_SYS(geteuid),
     SCMP_SYS(getgid),
@@ -217,29 +217,29 @@ static const int plain[] = {
     SCMP_SYS(getrlimit),
     SCMP_SYS(setrlimit),
     SCMP_SYS(getrandom),
-    /* sockets it already has */
+    /* sockets that the runner already has */
     SCMP_SYS(shutdown),
     SCMP_SYS(getsockname),
     SCMP_SYS(getpeername),
 };
 
 /*
- * Answered with success without being done. A runner writes files only on its
- * /tmp, which no power cut survives: there fsync does nothing. On a descriptor
- * of the interpreter's files it would flush the host's disk, at every call, and
- * hold up other processes that wait for that disk.
+ * Calls that are answered with success and not done. A runner writes files only
+ * on its /tmp, a tmpfs, where fsync does nothing. On a file of the interpreter
+ * each fsync would flush the host's disk, and hold up other processes that wait
+ * for that disk.
  */
 static const int done_already[] = {SCMP_SYS(fsync), SCMP_SYS(fdatasync)};
 
-/* Answered as by a file system without them. Programs and libraries
- * (shutil.copy2) take that for an answer, but not EPERM. */
+/* Answered as by a file system without extended attributes. Programs and
+ * libraries (shutil.copy2) accept that answer, but not EPERM. */
 static const int unsupported[] = {SCMP_SYS(getxattr), SCMP_SYS(lgetxattr),
     SCMP_SYS(fgetxattr), SCMP_SYS(listxattr), SCMP_SYS(llistxattr),
     SCMP_SYS(flistxattr), SCMP_SYS(setxattr), SCMP_SYS(lsetxattr),
     SCMP_SYS(fsetxattr)};
 
-/* One argument must satisfy (value & mask) == equals. Several rows of a call
- * are alternatives, and then all judge the same argument. */
+/* Argument number arg must satisfy (value & mask) == equals. Several rows of a
+ * call are alternatives; all of them judge the same argument. */
 struct rule {
 	int syscall;
 	unsigned arg;
@@ -250,8 +250,8 @@ struct rule {
 	{SCMP_SYS(call), arg, UINT64_MAX, (uint64_t)(value)}
 #define NONE_OF(call, arg, bits) {SCMP_SYS(call), arg, (uint64_t)(bits), 0}
 
-/* Namespaces, being traced, and pids of the caller's choosing. CLONE_NEWTIME
- * shares its bit with the exit signal and is refused by clone(2) itself. */
+/* Flags for new namespaces, a traced child, or the caller's parent as parent.
+ * clone(2) has no CLONE_NEWTIME: that bit is part of the exit signal. */
 #define CLONE_REFUSED                                                    \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |   \
 	    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE | \
@@ -264,16 +264,16 @@ static const struct rule judged[] = {
 	NONE_OF(mmap, 3, MAP_HUGETLB),
 	/* RENAME_WHITEOUT makes a device node without asking for a right. */
 	NONE_OF(renameat2, 4, ~(RENAME_NOREPLACE | RENAME_EXCHANGE)),
-	/* A socket that connects while it sends would go round connect(). Nor
-	 * urgent data, which on unix sockets only attackers use, to break out
-	 * (CVE-2025-38236). */
+	/* No MSG_FASTOPEN: it connects while it sends, past connect(). No
+	 * urgent data (MSG_OOB): on unix sockets only attackers use it, to
+	 * break out (CVE-2025-38236). */
 	NONE_OF(sendto, 3, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(sendmsg, 2, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(sendmmsg, 3, MSG_FASTOPEN | MSG_OOB),
 	NONE_OF(recvfrom, 3, MSG_OOB),
 	NONE_OF(recvmsg, 2, MSG_OOB), NONE_OF(recvmmsg, 3, MSG_OOB),
-	/* The page cache is the whole host's: a runner must not read round it,
-	 * throw pages from it or ask for its contents. */
+	/* The page cache belongs to the whole host: a runner must not read past
+	 * it, drop pages from it or ask for its contents. */
 	NONE_OF(open, 1, O_DIRECT),
 	NONE_OF(openat, 2, O_DIRECT),
 	NONE_OF(preadv2, 5, ~RWF_KNOWN),
@@ -283,10 +283,11 @@ static const struct rule judged[] = {
 	EQ(fadvise64, 3, POSIX_FADV_SEQUENTIAL),
 	EQ(fadvise64, 3, POSIX_FADV_WILLNEED),
 	EQ(fadvise64, 3, POSIX_FADV_NOREUSE),
-	/* With MS_SYNC it is fsync: see done_already. */
+	/* With MS_SYNC msync does what fsync does: see done_already. */
 	NONE_OF(msync, 2, MS_SYNC),
-	/* No MADV_MERGEABLE (the time of a write tells who else has this page),
-	 * no PAGEOUT (work for the host's disk), no HWPOISON. */
+	/* No MADV_MERGEABLE (the time of a write tells whether another process
+	 * has this page), no PAGEOUT (work for the host's disk), no
+	 * HWPOISON. */
 	EQ(madvise, 2, MADV_NORMAL), EQ(madvise, 2, MADV_RANDOM),
 	EQ(madvise, 2, MADV_SEQUENTIAL), EQ(madvise, 2, MADV_WILLNEED),
 	EQ(madvise, 2, MADV_DONTNEED), EQ(madvise, 2, MADV_FREE),
@@ -297,25 +298,26 @@ static const struct rule judged[] = {
 	EQ(madvise, 2, MADV_KEEPONFORK), EQ(madvise, 2, MADV_POPULATE_READ),
 	EQ(madvise, 2, MADV_POPULATE_WRITE),
 	EQ(madvise, 2, MADV_GUARD_INSTALL), EQ(madvise, 2, MADV_GUARD_REMOVE),
-	/* A futex without FUTEX_PRIVATE_FLAG is known by file and place, so two
-	 * runners that both want to can wake each other over a library that both
-	 * have mapped. multiprocessing's semaphores need waiting and waking;
-	 * moving waiters and lending priority, where futexes had their holes,
-	 * is for a process' own alone. */
+	/* The kernel finds a futex without FUTEX_PRIVATE_FLAG by file and
+	 * place. So two willing runners can wake each other over a library that
+	 * both have mapped. Waiting and waking are allowed all the same,
+	 * because multiprocessing's semaphores need them. Moving waiters and
+	 * lending priority, where futexes had holes, need FUTEX_PRIVATE_FLAG
+	 * here. */
 	{SCMP_SYS(futex), 1, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG},
 	EQ(futex, 1, FUTEX_WAIT), EQ(futex, 1, FUTEX_WAKE),
 	EQ(futex, 1, FUTEX_WAIT_BITSET),
 	EQ(futex, 1, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME),
-	/* Barriers for its own threads; the global ones bother every CPU. */
+	/* Barriers for the caller's threads; global ones bother every CPU. */
 	EQ(membarrier, 0, MEMBARRIER_CMD_QUERY),
 	EQ(membarrier, 0, MEMBARRIER_CMD_PRIVATE_EXPEDITED),
 	EQ(membarrier, 0, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
 	/* asyncio wakes itself over a socketpair. */
 	EQ(socket, 0, AF_UNIX), EQ(socketpair, 0, AF_UNIX),
-	/* Its own limits, which it can only lower. */
+	/* The caller's own limits, which it can only lower. */
 	EQ(prlimit64, 0, 0),
 	/* No F_SETPIPE_SZ (memory no limit counts), F_SETOWN, F_SETSIG,
-	 * F_SETLEASE or F_NOTIFY. F_GET_SEALS checks the call's own memfds. */
+	 * F_SETLEASE or F_NOTIFY. F_GET_SEALS only reads. */
 	EQ(fcntl, 1, F_DUPFD), EQ(fcntl, 1, F_DUPFD_CLOEXEC),
 	EQ(fcntl, 1, F_GETFD), EQ(fcntl, 1, F_SETFD),
 	EQ(fcntl, 1, F_GETFL), EQ(fcntl, 1, F_GETLK), EQ(fcntl, 1, F_OFD_GETLK),
@@ -331,31 +333,31 @@ static const struct rule judged[] = {
 };
 
 /*
- * Locks on ranges of a file are granted without being made: the kernel's record
- * of one is memory that no limit counts (RLIMIT_LOCKS is dead, cgroups leave it
- * out) and a call could make millions, on the interpreter's own files too,
- * where others would see them. No process outside the call has files of its
- * /tmp open, so one process, SQLite in it, has what it asked for; several
- * processes of one call have to agree by other means.
+ * Locks on ranges of a file are answered with success and not made. The
+ * kernel's record of a lock is memory that no limit counts (RLIMIT_LOCKS is
+ * dead, cgroups leave it out). A call could make millions of locks, on the
+ * interpreter's files too, where other processes would see them. No process
+ * outside the call opens files of its /tmp, so a single process, even with
+ * SQLite, loses nothing. Several processes of a call must agree by other means.
  *
- * flock() is refused, as by a file system without it: it works on files that
+ * flock() is refused, as by a file system without it. It works on files that
  * are only open for reading, so a runner could hold up a process that locks a
- * file of the interpreter, and two runners could talk by it.
+ * file of the interpreter, and two runners could send each other messages.
  */
 static const int lock_commands[] = {
 	F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW,
 };
 
-/* getsockopt: a socket's properties. Not SO_PEERPIDFD, a handle of sandboxd. */
+/* getsockopt: a socket's properties. Not SO_PEERPIDFD, a pidfd of sandboxd. */
 static const int socket_facts[] = {
 	SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ERROR, SO_ACCEPTCONN, SO_SNDBUF,
 	SO_RCVBUF, SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE, SO_REUSEADDR,
 	SO_REUSEPORT, SO_LINGER, SO_BROADCAST, SO_PASSCRED, SO_PEERCRED,
 };
 
-/* setsockopt: level and option both; the dangerous ones attach programs. Not
- * SO_SNDBUF and SO_RCVBUF: data in a socket's buffers is kernel memory that no
- * limit of ours counts, and with those a few hundred pairs hold gigabytes. */
+/* setsockopt. The dangerous options attach programs to a socket. Not SO_SNDBUF
+ * and SO_RCVBUF: data in a socket's buffers is kernel memory that no limit of
+ * ours counts, and with large buffers a few hundred pairs hold gigabytes. */
 static const int socket_options[] = {
 	SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE,
 	SO_REUSEADDR, SO_PASSCRED, SO_BROADCAST,
@@ -363,7 +365,7 @@ static const int socket_options[] = {
 };
 /* clang-format on */
 
-/* The loader sets the thread pointer; no other function is allowed. */
+/* The loader sets the thread pointer. No other arch_prctl code is allowed. */
 #ifdef SYS_arch_prctl
 enum { ARCH_SET_FS_CODE = 0x1002 }; /* asm/prctl.h */
 #endif
@@ -381,9 +383,9 @@ add_calls(scmp_filter_ctx ctx, uint32_t action, const int *call, size_t n)
 }
 
 /*
- * Adds the calls a program needs to start and run. execve alone: Landlock and
- * the mounts judge its files (fsrules.c). No execveat, whose use is to run a
- * file without a name.
+ * Adds the calls that a program needs to start and run. execve is allowed for
+ * any path, because Landlock and the mounts judge the file (fsrules.c).
+ * execveat is not allowed: its use is to run a file without a name.
  */
 static int
 add_command_rules(scmp_filter_ctx ctx)
@@ -399,7 +401,7 @@ add_command_rules(scmp_filter_ctx ctx)
 	return rc;
 }
 
-/* Adds the judged calls that need one rule only. */
+/* Adds one rule for each row of judged. */
 static int
 add_judged(scmp_filter_ctx ctx)
 {
@@ -436,11 +438,10 @@ add_sockets(scmp_filter_ctx ctx, bool network)
 	return rc;
 }
 
-/* fchmodat2(2), Linux 6.6: the C library uses an older way after ENOSYS
- * alone. */
+/* fchmodat2(2), Linux 6.6. The C library does without it only after ENOSYS. */
 enum { FCHMODAT2 = 452 };
 
-/* Adds the calls answered without being done: each list says why. */
+/* Adds the calls that are answered and not done. Each list says why. */
 static int
 add_answers(scmp_filter_ctx ctx)
 {
@@ -480,8 +481,8 @@ add_rules(scmp_filter_ctx ctx, bool network)
 		rc = add_judged(ctx);
 	if (rc == 0)
 		rc = add_sockets(ctx, network);
-	/* Flags are set, but not those that read round the page cache or have
-	 * the kernel send signals. */
+	/* F_SETFL may not set O_DIRECT, which reads past the page cache, nor
+	 * O_ASYNC, which makes the kernel send signals. */
 	if (rc == 0)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2,
 		    SCMP_A1(SCMP_CMP_EQ, F_SETFL),
@@ -491,7 +492,7 @@ add_rules(scmp_filter_ctx ctx, bool network)
 	return rc;
 }
 
-/* libseccomp 2.5 exports into a descriptor only: a memfd of a few KiB. */
+/* Exports into a memfd of a few KiB: libseccomp 2.5 needs a descriptor. */
 static int export(scmp_filter_ctx ctx, struct filter *f)
 {
 	off_t size;
@@ -532,7 +533,7 @@ filter_new(unsigned forms, struct err *err)
 	}
 	rc = seccomp_attr_set(
 	    ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* A binary tree: three comparisons fewer than a list of 200. */
+	/* Sorts the calls into a binary tree, not into a list of 200. */
 	if (rc == 0)
 		rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (rc == 0)

@@ -1,23 +1,24 @@
 /*
- * The network profile's part of the filter.
+ * The part of the filter for runners with network.
  *
- * A socket that such a runner makes lives in its own network namespace, which
- * is empty: nothing can be reached by it. Only connect(2) leads out, and the
- * runner never makes it: it raises a notification, and peek puts another socket
- * in place of the runner's, which sandboxd-egress has connected where the
- * grants and the address policy allow (sandboxd/pool/peek/peek.c).
+ * A socket that such a runner makes is in the runner's own network namespace,
+ * which is empty, so the socket reaches nothing. Only connect(2) leads out, and
+ * the kernel does not carry out the runner's connect(2) but raises a
+ * notification. peek then replaces the runner's socket by a socket that
+ * sandboxd-egress has connected, if the grants and the address policy allow it
+ * (sandboxd/pool/peek/peek.c).
  *
- * That other socket belongs to the host's network namespace. So the list here
- * is also all that a tool may do to a socket out there, and nothing of it may
- * lead a second way out: no bind, listen or accept (a socket whose connection
- * was shut down can listen), no MSG_FASTOPEN and no TCP_FASTOPEN_CONNECT (they
- * connect while sending), no TCP_REPAIR (it connects without a packet), no
- * TCP_ULP, no SO_BINDTODEVICE and SO_MARK (other routes), no IP_TRANSPARENT, no
- * SIOCG* (they list the host's interfaces). None of these is named: a call that
- * isn't listed is refused.
+ * The new socket belongs to the host's network namespace. So the list here is
+ * also all that a tool may do to a socket out there, and must not open a second
+ * way out: no bind, listen or accept (a socket whose connection was shut down
+ * can listen), no MSG_FASTOPEN and no TCP_FASTOPEN_CONNECT (they connect while
+ * sending), no TCP_REPAIR (it connects without a packet), no TCP_ULP, no
+ * SO_BINDTODEVICE and SO_MARK (they choose other routes), no IP_TRANSPARENT, no
+ * SIOCG* (they list the host's interfaces). No rule names these, because a call
+ * that isn't listed is refused.
  *
- * Families, types and protocols are judged together: raw sockets, MPTCP, SCTP,
- * UDP-Lite and ICMP sockets are none of those below.
+ * Family, type and protocol are judged together. So raw, MPTCP, SCTP, UDP-Lite
+ * and ICMP sockets are refused: the table below has none of them.
  */
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -47,9 +48,10 @@ static const struct {
     {AF_INET6, SOCK_DGRAM, IPPROTO_UDP},
 };
 
-/* Options that keep one's own connection and cut it into packets; set and read.
- * peek carries over those that are set before connect(2) (peek_look.c), all but
- * IPV6_V6ONLY, which means nothing for a connected socket. */
+/* Options that a tool may set and read: they keep its own connection alive or
+ * cut its data into packets. peek carries over the options that were set before
+ * connect(2) (peek_look.c), except IPV6_V6ONLY, which means nothing for a
+ * connected socket. */
 static const struct {
 	int level, option;
 } options[] = {
@@ -89,10 +91,10 @@ filter_net_rules(scmp_filter_ctx ctx)
 			    SCMP_SYS(getsockopt), 2, level, option);
 	}
 	/*
-	 * Answered as done, and not done. A closing process waits as long as
-	 * SO_LINGER says, and peek closes its copy of a socket at a moment at
-	 * which the tool may have closed its own: a tool could make peek, and
-	 * with it all other calls' connections, wait.
+	 * SO_LINGER is answered with success but not set. With it, a process
+	 * that closes the last copy of a socket waits. peek may close its copy
+	 * after the tool has closed the tool's copy, so a tool could make peek
+	 * wait, and with peek the connections of all other calls.
 	 */
 	if (rc == 0)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(0),

@@ -4,18 +4,20 @@
  * glibc's fork() cannot make namespaces, so the call is clone3(2) itself, and
  * the three things that glibc's wrapper does in a child are done here:
  *
- *  - The thread id in the thread's control block. glibc compares it for mutex
- *    owners. The zygote is thread 2 of the pool; a runner is thread 1 of its
- *    own pid namespace and its first thread would be 2: with the stale id two
- *    threads would look like one. CLONE_CHILD_SETTID lets the kernel write the
- *    new id to its place in the control block.
- *  - CLONE_CHILD_CLEARTID at the same address, as glibc's own fork.
+ *  - The thread id in the thread's control block. glibc compares this id to
+ *    find the owner of a mutex. The zygote is thread 2 of the pool. A runner is
+ *    thread 1 of its own pid namespace, and the first thread that it makes is
+ *    thread 2. With the zygote's stale id these two threads would look like
+ *    one. CLONE_CHILD_SETTID lets the kernel write the new id to its place in
+ *    the control block.
+ *  - CLONE_CHILD_CLEARTID at the same address, as in glibc's own fork.
  *  - The robust futex list, which the kernel forgets at fork.
  *
- * If pool-init gave a cgroup for the slot, the runner is born in it
- * (CLONE_INTO_CGROUP): there is no moment at which its limits don't hold, and
- * none of its memory is ever charged to the zygote's. The runner then makes its
- * cgroup namespace itself, since clone3 would root it at the zygote's cgroup.
+ * If pool-init gave a cgroup for the slot, the runner is born in that cgroup
+ * (CLONE_INTO_CGROUP). So the cgroup's limits hold from the first moment, and
+ * none of the runner's memory is ever charged to the zygote's cgroup. The
+ * runner then makes its cgroup namespace itself, because clone3 would root the
+ * namespace at the zygote's cgroup.
  *
  * Locks of malloc and stdio need no care: the zygote has one thread.
  * pthread_atfork handlers do not run; the only one that matters is OpenSSL's
@@ -39,10 +41,10 @@
 #endif
 
 /*
- * Finds where glibc keeps the main thread's id. The kernel knows, since glibc
- * gave it that address for CLEARTID at start (prctl(2), PR_GET_TID_ADDRESS; it
- * needs CONFIG_CHECKPOINT_RESTORE, which Debian's kernels have). That it really
- * holds our id is checked before it is used.
+ * Finds where glibc keeps the main thread's id. The kernel knows the address,
+ * because glibc registered it for CLEARTID at start. PR_GET_TID_ADDRESS
+ * (prctl(2)) needs CONFIG_CHECKPOINT_RESTORE, which Debian's kernels have. The
+ * address is taken only if it really holds our id.
  */
 int
 fork_setup(struct zygote *z, struct err *err)
@@ -58,8 +60,9 @@ fork_setup(struct zygote *z, struct err *err)
 	return 0;
 }
 
-/* As many as pool-init has slots. A descriptor is kept: 0 means none, which no
- * cgroup's directory can be (standard_fds in zygote.c). */
+/* Descriptors of the slots' cgroup directories; pool-init has LEAVES_MAX slots.
+ * 0 means none: no cgroup's directory can be descriptor 0 (standard_fds() in
+ * zygote.c). */
 enum { LEAVES_MAX = 256 };
 static int leaves[LEAVES_MAX];
 static bool have_leaves;
@@ -94,8 +97,8 @@ fork_runner(const struct zygote *z, uint32_t slot, int *pidfd)
 	long pid;
 
 	(void)syscall(SYS_get_robust_list, 0, &robust, &robust_len);
-	/* CLONE_PARENT: the runner is pool-init's child, which reaps it. The
-	 * exit signal must then be 0: the kernel takes the zygote's. */
+	/* CLONE_PARENT makes the runner a child of pool-init, which reaps it.
+	 * exit_signal must then be 0: the kernel takes the zygote's signal. */
 	args.flags = CLONE_PARENT | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS |
 	    CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_CHILD_SETTID |
 	    CLONE_CHILD_CLEARTID;
@@ -105,7 +108,8 @@ fork_runner(const struct zygote *z, uint32_t slot, int *pidfd)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)leaves[slot];
 	} else {
-		/* Never without limits if there are any. */
+		/* If there are cgroups, no runner is forked outside them: it
+		 * would have no limits. */
 		errno = ENOENT;
 		return -1;
 	}

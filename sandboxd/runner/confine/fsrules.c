@@ -1,12 +1,13 @@
 /*
- * Landlock: read everything there is, write only /tmp and the few device nodes,
- * execute nothing (landlock(7)). For a command: execute the programs of the
- * toolbox and their loaders, each named by its path, and nothing else.
+ * Landlock (landlock(7)): a runner may read everything in its root, write only
+ * to /tmp and the few device nodes, and execute nothing. A command may execute
+ * the programs of the toolbox and their loaders, each named by its path, and
+ * nothing else.
  *
- * It backs up the mounts, which say the same: a mistake in one of the two does
- * not open a file. From ABI 6 on it also cuts off abstract unix sockets and
- * signals outside the runner. Its TCP rules are set, yet count as no layer:
- * MPTCP and TCP Fast Open pass them.
+ * The mounts say the same, so a mistake in one of the two does not open a file.
+ * From ABI 6 on Landlock also cuts off abstract unix sockets and signals
+ * outside the runner. Its TCP rules are set, but they are not counted as a
+ * layer, because MPTCP and TCP Fast Open get past them.
  *
  * The numbers are the kernel's ABI (include/uapi/linux/landlock.h); Debian 12's
  * header ends at ABI 2, so the newer ones are defined here.
@@ -39,7 +40,7 @@ struct ruleset {
 
 static const uint64_t read_rights =
     LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-/* No device nodes, no sockets: nothing in /tmp but files. */
+/* No device nodes and no sockets can be made in /tmp. */
 static const uint64_t tmp_rights = LANDLOCK_ACCESS_FS_READ_FILE |
     LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |
     LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -57,7 +58,7 @@ fsrules_abi(void)
 	return abi < 1 ? 0 : (int)abi;
 }
 
-/* All file rights that this ABI knows. */
+/* Returns all file rights that this ABI knows. */
 static uint64_t
 known_rights(int abi)
 {

@@ -1,25 +1,28 @@
 /*
  * The stack guard and the pointer guard of a runner.
  *
- * The C library draws both when a program starts. The first lies before each
- * return address of a function with buffers, the second is mixed into pointers
- * of its own that it jumps by (setjmp(3), atexit(3)). A fork has its parent's.
- * A tool reads its own, and with shared guards knew those of every other runner
- * of its zygote: an attacker with an overflow in a library that another call
- * uses would have had nothing left to guess. So each runner draws its own.
+ * The C library draws both guards when a program starts. The stack guard lies
+ * before each return address of a function with buffers. The pointer guard is
+ * mixed into the code pointers that the C library stores (setjmp(3),
+ * atexit(3)). A forked process has its parent's guards. A tool can read its own
+ * guards, so with shared guards it would know those of every other runner of
+ * its zygote. An attacker with an overflow in a library that another call uses
+ * would then have nothing left to guess. So each runner draws its own guards.
  *
  * A changed stack guard ends the process when a function returns that was
- * entered before. None does here: child_main calls this and never returns. A
- * changed pointer guard makes pointers mixed before it useless. That concerns
- * pthread_exit(3) in main's thread, and the functions that libraries have
- * registered for exit(3). No code calls the first. Before the second comes
- * leave(), registered last, which ends the process without them. (A runner ends
- * by _exit(2) anyway.)
+ * entered before the change. No such function returns here: child_main() calls
+ * guards_renew() and never returns. After a change of the pointer guard, the
+ * pointers that were mixed before are useless. They belong to pthread_exit(3)
+ * in main's thread, which no code calls, and to the functions that libraries
+ * have registered for exit(3). exit(3) calls leave() before those functions,
+ * because leave() was registered last, and leave() ends the process without
+ * them. (A runner ends by _exit(2) anyway.)
  *
- * Threads copy the guards of the thread that starts them. Both are at a fixed
- * place of glibc's thread control block on x86-64 (sysdeps/x86_64/nptl/tls.h,
- * an ABI: compilers write the first into each program). On other machines they
- * are constants of the dynamic linker, and stay the zygote's.
+ * Threads copy the guards of the thread that starts them. On x86-64 both guards
+ * are at a fixed place of glibc's thread control block
+ * (sysdeps/x86_64/nptl/tls.h). This is an ABI: compilers write the place of the
+ * stack guard into each program. On other machines the guards are constants of
+ * the dynamic linker, and stay those of the zygote.
  */
 #include <sys/random.h>
 
@@ -49,8 +52,8 @@ guards_renew(void)
 
 	if (getrandom(fresh, sizeof(fresh), 0) != (ssize_t)sizeof(fresh))
 		return -1;
-	/* Its first byte in memory is 0, as in glibc: no string that is copied
-	 * over it goes on after it. */
+	/* The stack guard's first byte in memory is 0, as in glibc. So a string
+	 * copy that writes the guard's own value ends there. */
 	fresh[0] &= ~UINT64_C(0xff);
 	__asm__ volatile("movq %0, %%fs:0x28\n\t"
 			 "movq %1, %%fs:0x30"

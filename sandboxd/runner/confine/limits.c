@@ -2,13 +2,14 @@
  * Resource limits of one call (setrlimit(2)). They bind the call's own uid,
  * which no other running call has, so RLIMIT_NPROC counts this call alone.
  * Limits that are the same for every call are set while the runner confines
- * itself. Our code sets the others when EXECUTE names them, before it reads the
- * code that they bind. Soft and hard limit are one, and no process in the pool
- * has the CAP_SYS_RESOURCE of the host that raising one needs.
+ * itself. Our code sets the others when EXECUTE names them, before any code of
+ * the tool runs. Soft and hard limit are the same, except RLIMIT_CPU of a
+ * command. To raise a hard limit needs the host's CAP_SYS_RESOURCE, which no
+ * process in the pool has.
  *
- * RLIMIT_AS bounds each process, not their sum: sandboxd keeps processes x
- * address space under its budget and reports memory as degraded if there is no
- * cgroup.
+ * RLIMIT_AS bounds each process, not the sum of a call's processes. So sandboxd
+ * keeps processes x address space under its budget, and reports memory as
+ * degraded if there is no cgroup.
  */
 #include <sys/resource.h>
 
@@ -22,7 +23,7 @@
 #include "steps_path.h"
 
 enum {
-	STACK_BYTES = 8 * 1024 * 1024, /* the usual one of a main thread */
+	STACK_BYTES = 8 * 1024 * 1024, /* the usual size for a main thread */
 	SIGNALS_PENDING = 256, /* queued real-time signals, kernel memory */
 	LOCKS = 256,
 };
@@ -37,9 +38,9 @@ limit(int what, uint64_t value)
 }
 
 /*
- * Sets the own score. Raising it needs no right (proc(5), oom_score_adj); a
- * runner can't lower it again: it is not dumpable, so the file belongs to the
- * pool's root.
+ * Sets this process' oom_score_adj. To raise the score needs no privilege
+ * (proc(5)). A runner can't lower its score again: a runner is not dumpable, so
+ * the file belongs to the pool's root.
  */
 static int
 oom(int score)
@@ -79,9 +80,10 @@ limits_fixed(struct runner *r)
 {
 	(void)r;
 	/*
-	 * CORE is 1, not 0: a core_pattern that is a pipe ignores 0, while 1
-	 * is the value at which the kernel skips it (fs/coredump.c). A file
-	 * of one byte cannot be written either: dumpable is 0.
+	 * RLIMIT_CORE is 1, not 0. If core_pattern is a pipe, the kernel
+	 * ignores a limit of 0, and skips the pipe only at 1 (fs/coredump.c). A
+	 * core file of one byte cannot be written either, because dumpable is
+	 * 0.
 	 */
 	if (limit(RLIMIT_CORE, 1) == -1 ||
 	    limit(RLIMIT_STACK, STACK_BYTES) == -1 ||
@@ -98,7 +100,7 @@ limits_call(const struct ipc_execute *x, bool command)
 {
 	struct rlimit cpu;
 
-	/* A call without limits is a broken broker, not an unlimited call. */
+	/* A call without a limit comes from a broken sandboxd: refuse it. */
 	if (x->memory_bytes == 0 || x->cpu_ms == 0 || x->processes == 0 ||
 	    x->files == 0 || x->file_bytes == 0) {
 		errno = EINVAL;
@@ -110,9 +112,10 @@ limits_call(const struct ipc_execute *x, bool command)
 	    limit(RLIMIT_FSIZE, x->file_bytes) == -1)
 		return -1;
 	/*
-	 * At the soft limit a command gets SIGXCPU, which tells its pid 1 why
-	 * it died; a second later a command that caught it gets SIGKILL. A tool
-	 * in Python is pid 1 itself, for which only SIGKILL counts.
+	 * At the soft limit a command gets SIGXCPU, which tells pid 1 why the
+	 * command died. A command that caught SIGXCPU gets SIGKILL a second
+	 * later. A tool in Python is pid 1 itself, which only SIGKILL ends, so
+	 * its hard limit is the same as the soft one.
 	 */
 	cpu.rlim_cur = (x->cpu_ms + 999) / 1000;
 	cpu.rlim_max = cpu.rlim_cur + (command ? 1 : 0);

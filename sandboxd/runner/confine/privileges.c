@@ -21,7 +21,8 @@
 #include "confinement.h"
 #include "runner.h"
 
-/* More than any kernel has; PR_CAPBSET_DROP says EINVAL after the last. */
+/* More capabilities than any kernel has. PR_CAPBSET_DROP fails with EINVAL
+ * after the last one. */
 enum { CAPS_END = 64 };
 
 static int
@@ -38,8 +39,8 @@ cap_set(uint64_t keep)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
-/* The pool's rights that the zygote keeps, and so all that a runner's bounding
- * set still has to lose. */
+/* The pool's capabilities that the zygote keeps. So a runner's bounding set has
+ * no others to lose. */
 static const uint64_t zygote_caps = (1ULL << CAP_SYS_ADMIN) |
     (1ULL << CAP_SETUID) | (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
 
@@ -61,9 +62,9 @@ bounding_drop(uint64_t keep)
 }
 
 /*
- * Keeps the zygote's capabilities. SYS_ADMIN makes namespaces and mounts;
- * SETUID, SETGID and SETPCAP are spent on the way down. All of them count in
- * the pool's user namespace only.
+ * Drops all capabilities but those of zygote_caps. CAP_SYS_ADMIN is needed for
+ * namespaces and mounts; CAP_SETUID, CAP_SETGID and CAP_SETPCAP are needed for
+ * the steps below. All of them are valid in the pool's user namespace only.
  */
 int
 privileges_zygote(struct err *err)
@@ -76,8 +77,8 @@ privileges_zygote(struct err *err)
 	return 0;
 }
 
-/* Drops the rest of the bounding set. The other bits went with the zygote's;
- * privileges_drop reads all back. */
+/* Drops the rest of the bounding set. The zygote dropped the other bits before
+ * the fork. privileges_drop() reads all bits back. */
 int
 privileges_bounding(struct runner *r)
 {
@@ -105,7 +106,8 @@ privileges_securebits(struct runner *r)
 
 /*
  * Takes the call's ids. uid 0 would be the pool's root, so a FORK that asks for
- * it is refused here: the broker picks the uid, but it would do harm here.
+ * uid 0 is refused here. sandboxd picks the uid, but the harm would be done
+ * here.
  */
 int
 privileges_ids(struct runner *r)
@@ -130,8 +132,8 @@ privileges_ids(struct runner *r)
 	return 0;
 }
 
-/* Drops every set, then reads all five back: a capability that stayed for any
- * reason ends the runner here. */
+/* Drops all capabilities, then reads all five sets back. A capability that
+ * stayed for any reason ends the runner here. */
 int
 privileges_drop(struct runner *r)
 {
@@ -168,8 +170,8 @@ held:
 }
 
 /* Makes us not dumpable. Then /proc/self does not belong to the call's uid, and
- * no process of the same uid may attach. The id change did that already if
- * suid_dumpable is 0. */
+ * no process of the same uid may attach by ptrace(2). If suid_dumpable is 0,
+ * the id change has already made us not dumpable. */
 int
 privileges_dumpable(struct runner *r)
 {

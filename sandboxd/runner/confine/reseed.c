@@ -2,18 +2,18 @@
  * OpenSSL's random generators and the fork.
  *
  * OpenSSL notices a fork by a changed pid. Every runner is pid 1 of its own
- * namespace. To OpenSSL a zygote that had that pid, or a tool's child that has
- * the zygote's, would be the same process again: three runners once drew the
- * same RAND_bytes. So no generator crosses the fork at all: the zygote takes
- * all three down when it is warm, and the first draw in a child makes them
- * again, seeded by the kernel (EVP_RAND(3): a generator that is not
- * instantiated seeds itself when it is asked).
+ * namespace. If the zygote were pid 1 too, or if a tool's child had the
+ * zygote's pid, OpenSSL would take the child for the same process: three
+ * runners once drew the same RAND_bytes. So no generator crosses the fork at
+ * all. The zygote takes all three generators down when it is warm. The first
+ * draw in a child makes them again, seeded by the kernel (EVP_RAND(3): a
+ * generator that is not instantiated seeds itself when it is asked).
  *
  * A tool that never draws pays nothing, and the zygote's memory holds no
  * generator's state.
  *
- * Python's random module has one of its own, reseeded in python.c; os.urandom,
- * secrets and uuid4 ask the kernel.
+ * Python's random module has a generator of its own, which pyfork.c reseeds.
+ * os.urandom, secrets and uuid4 ask the kernel.
  */
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -24,9 +24,9 @@
 int
 reseed_none(struct err *err)
 {
-	/* These calls make the generators if there are none yet: then none made
-	 * later is overlooked. Children first: a generator locks and asks its
-	 * parent. */
+	/* These calls make the generators that do not exist yet, so that no
+	 * generator made later is overlooked. The children are taken down
+	 * first, because a generator locks and asks its parent. */
 	EVP_RAND_CTX *drbg[] = {RAND_get0_private(NULL), RAND_get0_public(NULL),
 	    RAND_get0_primary(NULL)};
 	unsigned i;

@@ -1,15 +1,15 @@
 /*
  * The confinement, one named step after the other.
  *
- * The order is the design; another one fails or is weaker. Mounts come first
- * because they need capabilities; limits before the ids change, since a call's
- * uid may not raise them again; bounding set and securebits need the
- * capabilities that the id change takes away; Landlock and seccomp need
- * no_new_privs; seccomp is last because everything before it uses calls that it
- * refuses.
+ * The order is the design: another order fails or is weaker. Mounts come first
+ * because they need capabilities. Limits come before the id change, because a
+ * call's uid may not raise them again. The bounding set and the securebits need
+ * the capabilities that the id change takes away. Landlock and seccomp need
+ * no_new_privs. seccomp is last because the steps before it use calls that
+ * seccomp refuses.
  *
- * All of it is done before the runner knows anything about its call: a waiting
- * runner holds no right that a call could want to have.
+ * All steps are done before the runner knows anything about its call. So a
+ * waiting runner holds no right that a call could want to have.
  */
 #include <sys/syscall.h>
 
@@ -32,11 +32,12 @@ struct step {
 };
 
 /*
- * Makes a session of its own, and no second one: the filter refuses setsid(2).
- * No terminal could ever be taken over. And a kernel with autogroups divides
- * the processors by session (sched(7)), with equal shares however many
- * processes a session has: all processes and threads of a call share the part
- * of one. With sessions of their own 62 of them took 62 shares (decision 0072).
+ * Makes the runner's own session. No process of the call can make another one,
+ * because the filter refuses setsid(2). A session without a terminal has none
+ * that could be taken over. A kernel with autogroups gives each session an
+ * equal share of the processors, however many processes it has (sched(7)). So
+ * all processes and threads of a call have one share together. With a session
+ * for each of them, 62 processes took 62 shares (decision 0072).
  */
 static int
 step_setsid(struct runner *r)
@@ -45,7 +46,8 @@ step_setsid(struct runner *r)
 	return setsid() == (pid_t)-1 ? -1 : 0;
 }
 
-/* Closes everything above the descriptors that were made here on purpose. */
+/* Closes all descriptors above those that a runner has on purpose
+ * (runner.h). */
 static int
 step_close_range(struct runner *r)
 {
@@ -64,7 +66,7 @@ step_seccomp(struct runner *r)
 }
 
 static const struct step steps[] = {
-    {"oom_score", limits_oom}, /* while the pool's proc is there */
+    {"oom_score", limits_oom}, /* while the pool's /proc is mounted */
     {"setsid", step_setsid},
     {"cgroup_namespace", fork_cgroup},
     {"hostname", mounts_hostname},
@@ -73,7 +75,7 @@ static const struct step steps[] = {
     {"proc", mounts_proc},
     {"tmp", mounts_tmp},
     {"pivot_root", mounts_pivot},
-    {"interpreter", python_child}, /* the last descriptors that are made */
+    {"interpreter", python_child}, /* makes the last descriptors */
     {"close_range", step_close_range},
     {"rlimits", limits_fixed},
     {"bounding_set", privileges_bounding},
@@ -136,7 +138,7 @@ steps_layers(
 				? "missing"
 				: state);
 	/* Below ABI 6 the namespaces alone keep abstract sockets and signals
-	 * apart: enough, but one layer fewer. */
+	 * apart. That is enough, but one layer fewer. */
 	buf_putf(out, "runner-landlock-scope=%s\n",
 	    landlock_abi >= 6 && state != NULL ? "enforced" : "missing");
 }

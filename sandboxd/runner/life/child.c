@@ -26,23 +26,25 @@
 /* Exit codes, seen in EXITED; a tool can imitate them. */
 enum { END_OK = 0, END_CONFINE = 110, END_PROTOCOL = 111, END_SET_UP = 112 };
 
-/* sandboxd ends the process after 0.3 ms, or at once. */
+/* Longest wait for the end: sandboxd ends us after 0.3 ms, or at once. */
 enum { LINGER_MS = 20 };
 
-/* Sets the descriptors: 0, 1, 2: /dev/null and the output pipe; 3 the channel;
- * none else that the zygote had open, its own socket to pool-init included. */
+/* Sets the descriptors: 0 is /dev/null, 1 and 2 the output pipe, 3 the channel.
+ * All others that the zygote had open are closed, its socket to pool-init
+ * too. */
 int
 child_descriptors(int channel, int door)
 {
 	int null;
 
-	/* Until then 3 is the zygote's socket to pool-init: a runner must not
-	 * send anything there. */
+	/* Before this dup3, descriptor 3 is the zygote's socket to pool-init. A
+	 * runner must not send anything there, so a failure here is not
+	 * reported. */
 	if (channel != RUNNER_CHANNEL_FD &&
 	    dup3(channel, RUNNER_CHANNEL_FD, O_CLOEXEC) == -1)
 		_exit(END_SET_UP);
-	/* The door is above 3, and not the channel: its reader does not read
-	 * the channel. */
+	/* The door is above 3, so the dup3 above did not replace it. The door
+	 * is not the channel: the door's reader can't read the channel. */
 	if (door != -1 && door != RUNNER_DOOR_FD &&
 	    dup3(door, RUNNER_DOOR_FD, O_CLOEXEC) == -1)
 		return -1;
@@ -58,7 +60,7 @@ child_descriptors(int channel, int door)
 	return output_pipe();
 }
 
-/* Reports a runner that cannot even set up its descriptors. */
+/* Reports a failure outside the list of steps.c, and ends the runner. */
 static _Noreturn void
 fail(const char *step)
 {
@@ -83,12 +85,12 @@ expect(enum ipc_type type, void *msg)
 
 	rc = ipc_read(RUNNER_CHANNEL_FD, f, NULL);
 	if (rc == 0)
-		_exit(END_OK); /* not needed any more */
+		_exit(END_OK); /* sandboxd does not need this runner any more */
 	if (rc == -1 || f->type != type || ipc_decode(f, msg, NULL) == -1)
 		_exit(END_PROTOCOL);
 }
 
-/* Has the rest of the call not come yet? */
+/* Tells whether the rest of the call has not come yet. */
 static bool
 waiting(void)
 {
@@ -98,9 +100,10 @@ waiting(void)
 }
 
 /*
- * Waits to be ended. The result is on its way to a client that waits. Taking
- * this process apart costs more than carrying it there, and can't be put off
- * once it has begun: sandboxd ends the process when the answer has left.
+ * Waits until sandboxd ends this process. The result is on its way to a client
+ * that waits. To take this process apart costs more than to carry the result
+ * there, and can't be put off once it has begun. So sandboxd ends the process
+ * when the answer has left.
  */
 static void
 linger(void)
@@ -108,11 +111,7 @@ linger(void)
 	(void)poll(NULL, 0, LINGER_MS);
 }
 
-/*
- * Serves a call from its first frame to its one result. rehearsing: all its
- * frames are there already, and yet the call goes the way of one whose row is
- * still to be committed.
- */
+/* Serves a call from its first frame to its one result (life.h). */
 int
 child_serve(const struct runner *r, enum runner_kind kind, bool rehearsing)
 {
@@ -144,7 +143,8 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	guards = guards_renew() == -1 ? errno : 0;
 	door = door_of(fork);
 	(void)prctl(PR_SET_NAME, "mcpbox-tool", 0, 0, 0);
-	/* Before the descriptors of the modules are closed. */
+	/* Mounted before child_descriptors() closes the modules'
+	 * descriptors. */
 	modules = modules_mount(&r) == -1 ? errno : 0;
 	if (child_descriptors(fork->channel, door) == -1)
 		fail("descriptors");
@@ -158,7 +158,7 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	}
 	if (steps_run(&r) == -1)
 		_exit(END_CONFINE);
-	/* A command has streams of its own: no output goes to this pipe. */
+	/* A command has streams of its own, so no output goes to this pipe. */
 	if (fork->kind == RUNNER_PYTHON && output_start() == -1)
 		fail("output");
 	if (output_send(IPC_READY, &ready) == -1)

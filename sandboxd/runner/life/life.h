@@ -7,29 +7,31 @@
 #include "runner.h"
 
 /* child.c: a runner's life, from the fork to its end. */
-/* Sets the descriptors: the channel as 3, the output pipe, the door (or -1) as
- * RUNNER_DOOR_FD, no others. 0 or -1. */
+/* Sets the descriptors: the channel as 3, the output pipe, and the door as
+ * RUNNER_DOOR_FD. door may be -1. Closes all others. 0 or -1. */
 int child_descriptors(int channel, int door);
-/* Serves a call, from EXECUTE to RUN_RESULT. 0 or -1. rehearsing: all its
- * frames are there, but the work during the wait for them is done all the
- * same. */
+/* Serves a call, from EXECUTE to RUN_RESULT. 0 or -1. rehearsing: all frames of
+ * the call are there already, but the work is done that fills the wait for the
+ * last frames of a real call. */
 int child_serve(const struct runner *, enum runner_kind, bool rehearsing);
 _Noreturn void child_main(const struct zygote *, const struct ipc_fork *);
 
-/* Makes one runner that gets no call (trial.c), and appends which layers hold.
- * 0, or -1 with the step, its errno and the fix in err. */
+/* Makes runners that get no call (trial.c), and appends a line for each layer.
+ * 0, or -1 with the failed step, its errno and the fix in err. */
 int trial_run(const struct zygote *, struct buf *layers, struct err *);
 
-/* Makes the zygote's memory cheap to fork (snapshot.c). Called last: memory
- * written after it is copied at each fork. */
+/* Makes the zygote's memory cheap to fork (snapshot.c). Called last, because
+ * memory that is written later is copied at each fork. */
 int snapshot_take(struct err *);
 
-/* prefault.c: finds the pages that each call writes by trying, and readies them
- * before the call comes. Learning fails without harm; -1 says so. */
-int prefault_prepare(struct err *); /* before the snapshot: it runs Python */
+/* prefault.c: learns from rehearsed calls which pages each call writes, and
+ * readies those pages before a call comes. prefault_prepare runs Python, so it
+ * is called before the snapshot. If prefault_learn returns -1, runners are
+ * slower, nothing else. */
+int prefault_prepare(struct err *);
 int prefault_learn(void);
 /* Readies the pages in a runner that said READY. Returns when the call comes or
- * all is done, at once if the call has come. */
+ * all pages are ready, and at once if the call has come. */
 void prefault_while_idle(void);
 
 #endif

@@ -4,13 +4,13 @@
  * A runner shares the zygote's memory until it writes, and Python writes
  * wherever it looks (reference counts): a trivial call takes some 500 page
  * faults, each of which costs more than the copy it makes. The pages hardly
- * change from call to call. So the zygote rehearses: its children make two
- * calls, from their frames on, with code of the harness, one plain and one
- * asynchronous. Then they look up in their page tables which pages became their
- * own (pagemap in the kernel's admin-guide/mm). Runners ask for those, range by
- * range, with MADV_POPULATE_WRITE (madvise(2), Linux 5.14), while they wait and
- * no call waits for them: it costs no less processor time than the faults do,
- * but not a caller's time.
+ * change from call to call. So the zygote rehearses: two children make a call
+ * each, with all its frames and code of the harness, one plain and one
+ * asynchronous. Then each child looks up in its page table which pages became
+ * its own (pagemap in the kernel's admin-guide/mm). Runners ask for those
+ * pages, range by range, with MADV_POPULATE_WRITE (madvise(2), Linux 5.14),
+ * while they wait for a call. This takes as much processor time as the faults,
+ * but no caller waits for it.
  *
  * This is about time alone. Only a list of addresses comes back from the
  * rehearsal. A kernel without that advice, or a rehearsal that failed, makes
@@ -43,17 +43,18 @@
 
 enum {
 	PAGE = 4096,
-	/* Ranges kept. Pages this close to each other share a range: a system
-	 * call costs as much as copying a page, or mapping some of a file. */
+	/* RANGES_MAX: ranges kept. Pages with at most this many others between
+	 * them share a range, because a system call costs as much as to copy a
+	 * page (OWN_GAP) or to map some pages of a file (FILES_GAP). */
 	RANGES_MAX = 768,
 	OWN_GAP = 1,
 	FILES_GAP = 16,
 	/* 64 MiB of pages: four times the zygote's. */
 	PAGES_MAX = 16384,
 	/*
-	 * A runner had no call for this long, so no process waits for the
-	 * processor. Under load some do: there the pages that a call needs cost
-	 * less when it asks for them, and processor time is the bottleneck.
+	 * If a runner had no call for this long, the machine is not under load.
+	 * Under load processor time is the bottleneck, and it is cheaper that a
+	 * call faults in only the pages that it needs.
 	 */
 	IDLE_MS = 70,
 	TURN = 16, /* ranges between two looks at the channel: about 0.1 ms */
@@ -64,9 +65,9 @@ enum {
 	REHEARSAL_FILES = 256,
 };
 
-/* Pages that became the child's own, and pages of files (the interpreter's
- * text) that it looked at: the kernel maps files' pages in small groups
- * only. */
+/* OWN: pages that became the child's own. FILES: pages of files (the
+ * interpreter's text) that the child looked at; the kernel maps such pages in
+ * small groups only. */
 enum { OWN, FILES, KINDS };
 
 struct found {
@@ -137,8 +138,9 @@ note(struct found *f)
 	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	if (maps == NULL || pagemap == -1)
 		return -1;
-	/* The thread's stack and the like are mapped elsewhere in each runner:
-	 * asking for an absent page fails and costs next to nothing. */
+	/* Some mappings, such as the thread's stack, lie elsewhere in each
+	 * runner. They are noted all the same: to ask for an absent page fails
+	 * and costs next to nothing. */
 	while (rc == 0 && fgets(line, sizeof(line), maps) != NULL)
 		if (sscanf(line, "%llx-%llx %7s", &from, &to, perms) == 3 &&
 		    (strcmp(perms, "rw-p") == 0 || strcmp(perms, "r-xp") == 0 ||
@@ -157,8 +159,9 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Merges the pages of all rehearsals into ranges; two that lie `gap` apart
- * share one. If there are too many, the last ones are left to their faults. */
+/* Merges the pages of all rehearsals into ranges. Pages with at most `gap`
+ * others between them share a range. After RANGES_MAX ranges the remaining
+ * pages are left to page faults. */
 static void
 merge(uint64_t *pages, size_t n, uint64_t gap, int advice)
 {
@@ -242,7 +245,7 @@ prefault_learn(void)
 	size_t i;
 	int rc = 0;
 
-	/* Shared with the children until they have written it, then gone. */
+	/* Memory shared with the children, which write their pages into it. */
 	f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f == MAP_FAILED)
@@ -250,8 +253,8 @@ prefault_learn(void)
 	for (i = 0; i < CALLS && rc == 0; i++)
 		rc = rehearse(&calls[i], f);
 	if (rc == 0) {
-		/* Own pages first: if they were read before, they would be
-		 * mapped twice. */
+		/* Own pages come first: a page that is first mapped for reading
+		 * would be mapped a second time for writing. */
 		merge(f->page[OWN], f->n[OWN], OWN_GAP, MADV_POPULATE_WRITE);
 		merge(
 		    f->page[FILES], f->n[FILES], FILES_GAP, MADV_POPULATE_READ);
@@ -260,7 +263,7 @@ prefault_learn(void)
 	return rc;
 }
 
-/* Has the call come? */
+/* Tells whether the call comes within timeout_ms. */
 static bool
 called(int timeout_ms)
 {

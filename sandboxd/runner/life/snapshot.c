@@ -2,33 +2,35 @@
  * The zygote's memory, made cheap to fork.
  *
  * A fork copies one page-table entry for every page of anonymous memory that
- * was written, and the child's end takes each of them down again: 4,000 of
- * them, most of which the child never looks at. Pages of a file need no copy:
- * the child's first touch finds them. So when the zygote is warm, its written
- * memory is put into a memfd, and the memfd is mapped privately over the very
- * memory it came from. Every byte is where it was; a runner pays for the pages
- * it touches, and the others are one copy in the page cache for all.
+ * was written, and the end of the child takes each entry down again. There are
+ * 4,000 such pages, and the child never looks at most of them. Pages of a file
+ * need no copy: the child's first touch finds them. So when the zygote is warm,
+ * its written memory is copied into a memfd, and the memfd is mapped privately
+ * over the memory that was copied. Every byte is where it was. A runner pays
+ * for the pages that it touches, and all runners share one copy of the others
+ * in the page cache.
  *
  * Nothing becomes shared for writing: the mapping is private, and the memfd is
- * sealed against writes before it is closed. Memory that the zygote itself
- * writes later is its own copy again, and a fork copies it: so it runs no
- * Python from here on.
+ * sealed against writes before it is closed. A page that the zygote itself
+ * writes later is anonymous memory again, and a fork copies its entry. So the
+ * zygote runs no Python after this.
  *
- * Only memory that does not grow in place may be replaced: an extension by
- * mremap(2) would show the file that follows. The heap and CPython's arenas are
- * never grown so; blocks that malloc mapped by themselves could be, and there
- * are none (python.c, M_MMAP_THRESHOLD).
+ * Only memory that does not grow in place may be replaced: if mremap(2)
+ * extended a mapping, the file's next bytes would appear there. mremap(2) never
+ * extends the heap or CPython's arenas. It could extend blocks that malloc
+ * mapped one by one, but there are none (M_MMAP_THRESHOLD in python.c).
  *
- * The interpreter's text is put there as well, for its size of page: from a
- * file the kernel maps it in 16 pages at a time and takes them down one by one
- * at the end, some 600 of them a runner; in huge pages it is two faults.
- * Writable memory gains too: a fault finds its neighbours in one large folio
- * and not page by page. And a library's four mappings without write access
- * become one (fixed_line): a fork copies mappings one by one.
+ * The interpreter's text is put into the memfd as well, to have it in huge
+ * pages. From its own file the kernel maps the text 16 pages at a time, and
+ * takes the pages down one by one at the end, some 600 for each runner. In huge
+ * pages the text takes two faults. Writable memory gains too: a fault maps the
+ * neighbours from one large folio and not page by page. And a library's four
+ * mappings without write access become one (fixed_line()), because a fork
+ * copies mappings one by one.
  *
  * The memory is replaced while this code runs in it. Between the copy and the
  * mapping only this stack may change. So the stack is not replaced, and only
- * system calls happen there.
+ * system calls are made between the two.
  */
 #include <Python.h>
 
@@ -49,15 +51,17 @@
 
 enum {
 	PAGE = 4096,
-	/* Smaller regions without a file are copied sooner than mapped. */
+	/* Smaller regions without a file stay as they are: a fork copies them
+	 * sooner than it maps them. */
 	REGION_MIN = 128 * 1024,
-	/* CPython's arenas are 1 MiB each and grow together: a dozen regions in
-	 * all; two of each library, which are 25. */
+	/* CPython's arenas are 1 MiB each and merge into a dozen regions. The
+	 * 25 libraries have two regions each. */
 	REGIONS_MAX = 128,
-	/* Larger libraries stay files: they are cryptography that few calls
-	 * need, and would be memory that no other process shares. */
+	/* Larger libraries stay mapped from their files. They are cryptography
+	 * that few calls need, and their copy would be memory that no process
+	 * outside the pool shares. */
 	LIBRARY_MAX = 2 * 1024 * 1024,
-	MAPS_MAX = 1024 * 1024, /* text of /proc/self/smaps: 700 bytes each */
+	MAPS_MAX = 1024 * 1024, /* of /proc/self/smaps: 700 bytes a mapping */
 	HUGE = 2 * 1024 * 1024, /* a huge page, with pages of 4 KiB */
 };
 
@@ -117,7 +121,8 @@ line_read(const char *text, struct line *l)
 	return true;
 }
 
-/* Is the mapping private and writable, and no stack? */
+/* Tells whether the mapping is private, writable, large enough, and not our
+ * stack. */
 static bool
 is_data(const struct line *l)
 {
@@ -134,14 +139,14 @@ holds(const struct region *r, uintptr_t function)
 	return (char *)function >= r->from && (char *)function < r->to;
 }
 
-/* A library's mappings without write access, as far as they are read. */
+/* A library's mappings without write access, as far as smaps was read. */
 struct fixed {
 	struct region r;
 	unsigned long long inode;
 };
 
-/* Ends a library's mappings. This program is no library: it stays where it
- * is. */
+/* Ends the gathering of a library's mappings and records them. This program is
+ * no library: its own mappings are not recorded and stay where they are. */
 static void
 fixed_end(struct fixed *f, struct regions *found)
 {
@@ -155,11 +160,12 @@ fixed_end(struct fixed *f, struct regions *found)
 }
 
 /*
- * Takes a line. A library's mappings without write access follow each other:
- * its text, with read-only mappings before and after it. They become one that
- * may be read and executed, since huge pages need room and each mapping costs.
- * That constants may be executed gives an attacker nothing, in a process whose
- * tool calls any function there is.
+ * Takes a line of smaps. A library's mappings without write access follow each
+ * other: its text, and read-only mappings before and after the text. They
+ * become one mapping that may be read and executed, because huge pages need
+ * room and each mapping costs time. So constants may be executed, too. That
+ * gives an attacker nothing: in this process a tool can call any function
+ * anyway.
  */
 static void
 fixed_line(const struct line *l, struct fixed *f, struct regions *found)
@@ -178,9 +184,9 @@ fixed_line(const struct line *l, struct fixed *f, struct regions *found)
 	f->r.prot |= PROT_READ | (text ? PROT_EXEC : 0);
 }
 
-/* Must the memory stay? Memory that a fork must not hand on as it is
- * (generators' states: wiped, dropped or not copied, madvise(2)) would lose
- * that property when it is replaced. */
+/* Tells whether the memory must stay. A fork must not hand on some memory as it
+ * is, such as a generator's state: this memory is wiped, dropped or not copied
+ * (madvise(2)). Memory that is replaced would lose that property. */
 static bool
 special(const char *flags)
 {
@@ -244,10 +250,10 @@ region_write(int fd, const struct region *r, off_t at)
 	return 0;
 }
 
-/* Copies one region and maps the copy over it. No library function that could
- * write to memory comes between; code executed there goes on by the same bytes.
- * If the system allows no such text (a sealed mapping, a security module) the
- * library stays as it was. */
+/* Copies one region and maps the copy over it. Between the two no library
+ * function is called that could write to memory. Code in the region goes on
+ * with the same bytes. If the system does not let text be replaced (a sealed
+ * mapping, a security module), the library stays as it was. */
 static int
 region_replace(int fd, const struct region *r, off_t at)
 {
@@ -260,9 +266,10 @@ region_replace(int fd, const struct region *r, off_t at)
 }
 
 /*
- * Makes huge pages of a part of the memfd, by way of a mapping of its own; both
- * ends of the part are multiples of huge pages. A kernel that can't, or has no
- * memory in such pieces, leaves small pages: slower runners, nothing else.
+ * Turns a part of the memfd into huge pages, through a temporary mapping. Both
+ * ends of the part are multiples of the size of a huge page. If the kernel
+ * can't do this, or has no free huge page, the pages stay small: runners are
+ * slower, nothing else.
  */
 static void
 collapse(int fd, off_t from, off_t to)
@@ -289,8 +296,9 @@ huge(off_t at)
 	return (at + HUGE - 1) / HUGE * HUGE;
 }
 
-/* Replaces the interpreter's text, which comes first, as far into its huge page
- * as it is in memory. Sets *end. */
+/* Replaces the interpreter's text. In the memfd the text comes first, and has
+ * the same offset within a huge page as in memory. *end is the memfd's next
+ * free offset. */
 static int
 text_replace(int fd, const struct region *text, off_t *end)
 {
@@ -307,7 +315,8 @@ text_replace(int fd, const struct region *text, off_t *end)
 	return region_replace(fd, text, from);
 }
 
-/* Replaces the others after it, one after the other. */
+/* Replaces the regions that are not the interpreter's text, one after the
+ * other, from file offset `at` on. */
 static int
 rest_replace(int fd, const struct regions *r, off_t at)
 {

@@ -1,10 +1,11 @@
 /*
- * A runner that gets no call, before the zygote says that it is ready.
+ * Trial runners: they get no call and run before the zygote says that it is
+ * ready.
  *
  * Every step of the confinement is made once, by the same code, in a process
- * like any runner's. So a step that a kernel or a service manager does not
- * allow is known at start, named with step, path and errno, and the pool does
- * not come up; no call is the first to find out. Then once more with network.
+ * like any runner's. If the kernel or the service manager does not allow a
+ * step, the pool does not start, and the error names the step, path and errno.
+ * So no call is the first to meet the failure. A second trial has network.
  */
 #include <sys/socket.h>
 
@@ -22,7 +23,8 @@
 #include "runner.h"
 
 enum {
-	/* Some ms; a machine under load may need a hundred times that. */
+	/* A trial takes some ms; under load it may take a hundred times
+	 * that. */
 	TRIAL_MS = 10 * 1000,
 	/* No call gets id 1 (POOL_UID_FIRST in sandboxd/runners/pool.h). */
 	TRIAL_UID = 1,
@@ -30,7 +32,8 @@ enum {
 	TRIAL_INODES = 16
 };
 
-/* Takes the runner's report: READY (0), or a step and why (-1). */
+/* Takes the runner's report. 0: READY. -1: sets the step that failed and
+ * why. */
 static int
 listen_to(int sock, char *step, size_t nstep, char *why, size_t nwhy)
 {
@@ -58,8 +61,8 @@ listen_to(int sock, char *step, size_t nstep, char *why, size_t nwhy)
 }
 
 /*
- * Waits for the runner's end. It is pool-init's child like every runner, and
- * reaped there. Its uid must be free again before a call may get it.
+ * Waits for the runner's end. The runner is a child of pool-init, like every
+ * runner, and is reaped there. Its uid must be free before the next trial.
  */
 static int
 wait_for(int pidfd)
@@ -100,7 +103,7 @@ try(const struct zygote *z, bool network, char *step, size_t nstep, char *why,
 		(void)snprintf(why, nwhy, "clone3: %s", strerror(errno));
 	(void)close(sv[1]);
 	rc = pid == -1 ? -1 : listen_to(sv[0], step, nstep, why, nwhy);
-	(void)close(sv[0]); /* which ends it */
+	(void)close(sv[0]); /* ends the runner */
 	if (pid != -1) {
 		if (wait_for(pidfd) == -1 && rc == 0) {
 			rc = -1;
@@ -111,7 +114,7 @@ try(const struct zygote *z, bool network, char *step, size_t nstep, char *why,
 	return rc;
 }
 
-/* Did a listener come through the door? */
+/* Tells whether a listener came through the door. */
 static bool
 handed_over(int door)
 {
@@ -131,8 +134,8 @@ handed_over(int door)
 
 /*
  * Tries a runner with network, whose door is a socket of ours. A failure here
- * does not stop runners without network: it is reported as a layer's line of
- * its own, and a fork with network fails at the step that the line names.
+ * does not stop runners without network. The failure gets a layer's line of its
+ * own, and a fork with network fails at the step that the line names.
  */
 static void
 trial_network(const struct zygote *z, struct buf *layers)

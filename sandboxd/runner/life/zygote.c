@@ -9,9 +9,9 @@
  *
  *	mcpbox-runner [MODULE_STORE [COMMANDS]]
  *
- * Both come from the configuration of mcpbox-sandboxd-spawn: the place of
- * granted modules (modules.c), and the programs that commands may run
- * (toolbox.c).
+ * Both arguments come from the configuration of mcpbox-sandboxd-spawn: the
+ * place of granted modules (modules.c), and the list of programs that commands
+ * may run (toolbox.c).
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -68,8 +68,8 @@ standard_fds(void)
 	(void)close(fd);
 }
 
-/* Reports the layers; an empty interpreter says that this zygote forks
- * nothing. */
+/* Reports the layers. An empty interpreter says that this zygote can fork no
+ * runner. */
 static int
 report(const struct zygote *z, const char *interpreter, struct err *err)
 {
@@ -117,7 +117,8 @@ start(struct zygote *z, const char *modules, const char *commands)
 	layer = "runner-capabilities";
 	if (privileges_zygote(&err) == -1)
 		goto fail;
-	/* trial_run has written the line, and its fix into err. */
+	/* On failure trial_run() writes the layer's line, and the fix into
+	 * err. */
 	layer = NULL;
 	if (trial_run(z, &z->layers, &err) == -1 ||
 	    report(z, z->interpreter, &err) == -1)
@@ -163,8 +164,7 @@ fork_one(const struct zygote *z, const struct ipc_fork *m)
 	(void)close(pidfd);
 }
 
-/* Takes one frame of pool-init. Any other frame than these means a broken
- * pool. */
+/* Takes one frame of pool-init. A frame of another type means a broken pool. */
 static void
 on_frame(const struct zygote *z, struct ipc_frame *frame)
 {

@@ -2,19 +2,20 @@
  * A command's process, seen from pid 1 of its namespace.
  *
  * pid 1 stays the platform's own code: it forks the program, feeds it, reads
- * both of its streams and tells what happened. So a command, unlike a tool in
- * Python, can't forge its own result: the channel is closed for it, pid 1 is
- * another process, not dumpable, without a handler for any signal, and the
- * filter that both are under has no ptrace and no process_vm. Beyond that the
- * two are equals: the same uid, root, limits, Landlock domain and filter, all
- * set before any of the call was known (steps.c).
+ * both of its streams and reports what happened. So a command, unlike a tool in
+ * Python, can't forge its own result. The channel is closed in the command's
+ * process. pid 1 is another process, is not dumpable and has no handler for any
+ * signal. The filter of both processes allows no ptrace and no process_vm_*.
+ * Apart from that the two processes are equal: they have the same uid, root,
+ * limits, Landlock domain and filter, all set before anything of the call was
+ * known (steps.c).
  *
  * There is no shell: argv goes to execve as it is.
  *
- * Its output costs a constant amount of memory: each stream is kept up to its
- * maximum; from there on it is read slowly and thrown away. A command that
- * prints for ever mostly waits for us, and costs neither its neighbours nor us
- * a processor until its time is over.
+ * The command's output takes a bounded amount of memory. Each stream is kept up
+ * to its maximum, and the rest is read slowly and thrown away. So a command
+ * that prints for ever mostly waits for us until its time is over, and takes no
+ * processor from its neighbours or from us.
  */
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -70,8 +71,8 @@ close_all(struct pipes *p)
 		close_fd(fds[i]);
 }
 
-/* Makes the pipes. Our own ends must not block: one stalled stream would stall
- * the others. */
+/* Makes the pipes. Our own ends must not block, because one stalled stream
+ * would stall the others. */
 static int
 make_pipes(struct pipes *p, bool input)
 {
@@ -94,9 +95,9 @@ make_pipes(struct pipes *p, bool input)
 
 /*
  * Starts the program with its three streams and nothing else: every other
- * descriptor is closed by number, whatever its flags are. All signals have
- * their default again: the zygote ignores SIGPIPE, which a program in a pipe
- * must not.
+ * descriptor is closed by number, whatever its flags are. All signals get their
+ * default action again, because the zygote ignores SIGPIPE, and a program that
+ * writes to a pipe must not ignore it.
  */
 static int
 start(const struct command *c, const struct pipes *p, pid_t *pid)
@@ -152,8 +153,8 @@ keep(struct command_output *o, const uint8_t *p, size_t n)
 		buf_put(&o->kept, p, n < room ? n : room);
 }
 
-/* Reads the available bytes, at most `most`, so that no stream keeps us from
- * the others. Closes the descriptor at its end. */
+/* Reads the available bytes, about `most` of them, so that no stream keeps us
+ * from the others. Closes the descriptor at the end of the stream. */
 static void
 take(int *fd, struct command_output *o, size_t most)
 {
@@ -189,8 +190,8 @@ feed(int *fd, const struct command *c, size_t *done)
 		close_fd(fd);
 }
 
-/* Reaps the command and orphans that became ours. true: the command has
- * ended. */
+/* Reaps the command, and orphans that became our children. Returns true if the
+ * command has ended. */
 static bool
 reap(pid_t pid, struct command *c, int child)
 {
@@ -236,7 +237,8 @@ serve(struct command *c, struct pipes *p, pid_t pid)
 		    c->err.total > c->err.kept.max)
 			(void)nanosleep(&pause, NULL);
 	}
-	/* All of its output is in the pipes now, and they hold no more. */
+	/* The rest of the command's output is in the pipes, and a pipe holds no
+	 * more than CHUNK bytes. */
 	take(&p->out[0], &c->out, CHUNK);
 	take(&p->err[0], &c->err, CHUNK);
 }

@@ -1,6 +1,6 @@
 /*
- * One command: its process, its input, its output. Without any Python or JSON
- * (harness/mcpbox_command.py makes argv and the result).
+ * One command: its process, its input, its output. There is no Python and no
+ * JSON here: harness/mcpbox_command.py makes argv and the result.
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -27,15 +27,15 @@ struct command {
 	/* Set at the end. */
 	int status;           /* wait status of the command */
 	uint64_t duration_ms; /* from its start to its end */
-	uint64_t cpu_ms;      /* of it and of the children it waited for */
+	uint64_t cpu_ms;      /* of it and the children that it waited for */
 };
 
 /*
- * Runs the command to its end. 0, or -1 with errno: it was not started. Ends
- * when the command itself has ended and the pipes' contents up to then were
- * read: descendants that hold them open are not waited for. The caller is pid 1
- * and exits soon; the kernel then kills all other processes. The caller ignores
- * SIGPIPE: input that the command doesn't read is no error.
+ * Runs the command to its end. 0, or -1 with errno if it was not started.
+ * Returns when the command itself has ended and its output was read from the
+ * pipes. Descendants that hold the pipes open are not waited for: the caller is
+ * pid 1 and exits soon, and the kernel then kills all other processes. The
+ * caller ignores SIGPIPE: input that the command doesn't read is no error.
  */
 int command_run(struct command *);
 

@@ -1,11 +1,11 @@
 /*
  * The output of a tool, from any thread or child of its own, by any means.
  *
- * Descriptors 1 and 2 are one pipe; a thread of ours reads it and sends STDOUT
- * frames up to the call's limit, then goes on reading and throws away, so that
- * no print ever blocks. It touches nothing of Python. It is made after the
- * confinement, which is per thread, and before the call is known: until then
- * there is no output.
+ * Descriptors 1 and 2 are one pipe. A thread of ours reads the pipe and sends
+ * STDOUT frames up to the call's limit. Then it goes on reading and throws the
+ * rest away, so that no print ever blocks. The thread touches nothing of
+ * Python. It is started after the confinement, which is per thread, and before
+ * the call is known, because there is no output until then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,19 +22,19 @@
 #include "runner.h"
 
 enum {
-	CHUNK = 16 * 1024, /* a frame of output: seen soon, not torn small */
-	NOTE_MAX = 64,     /* kept free for the note about the cut */
-	/* A pipe's capacity: no more than this can be in it when the tool has
-	 * ended, so a thread that prints for ever does not keep us. */
+	CHUNK = 16 * 1024, /* most bytes of one frame of output */
+	NOTE_MAX = 64,     /* kept free for the note about dropped bytes */
+	/* A pipe's capacity. The pipe holds no more when the tool has ended. We
+	 * read no more, so a thread that prints for ever does not keep us. */
 	PIPE_BYTES = 64 * 1024,
-	STACK = 64 * 1024, /* the reader's: a frame and its buffer */
+	STACK = 64 * 1024, /* of the reader: a frame and its buffer */
 };
 
 static struct {
-	/* Held while read bytes are sent on; taken for good at the end. */
+	/* Held while bytes are read and sent. output_stop() never unlocks. */
 	pthread_mutex_t lock;
 	bool running;
-	atomic_bool stopped; /* asked by any thread, without the lock */
+	atomic_bool stopped; /* read by any thread, without the lock */
 	size_t
 	    max; /* bytes to send, note included; 0 until the call is known */
 	size_t dropped;
@@ -89,7 +89,7 @@ emit(const char *p, size_t n)
 		return;
 	buf_put(&out.sent, p, n);
 	if (out.sent.failed) {
-		/* no memory to remember it: count it as lost */
+		/* no memory to keep the text: count it as dropped */
 		buf_clear(&out.sent);
 		out.max = 0;
 		out.dropped += n;
@@ -99,15 +99,16 @@ emit(const char *p, size_t n)
 	(void)output_send(IPC_STDOUT, &m);
 }
 
-/* Reads until the pipe is empty, at most `most` bytes. false at its end. */
+/* Reads until the pipe is empty, or about `most` bytes. Returns false at the
+ * end of the stream. */
 static bool
 drain(size_t most)
 {
 	ssize_t n;
 
 	while (most > 0) {
-		/* Only the tool could take O_NONBLOCK away, and then only the
-		 * tool's own end would wait here.
+		/* Only the tool could clear O_NONBLOCK, and then only the end
+		 * of its own call would wait here.
 		 * NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection) */
 		n = read(RUNNER_PIPE_FD, out.chunk, sizeof(out.chunk));
 		if (n == -1 && errno == EINTR)
@@ -177,8 +178,8 @@ output_limit(size_t max)
 void
 output_flush(void)
 {
-	/* Stopped while we wait for the lock: the call's end is on its way, and
-	 * ends the waiting thread too. */
+	/* If output_stop() takes the lock first, we wait for it until the call
+	 * ends, which ends this thread too. */
 	if (!out.running || out.stopped)
 		return;
 	(void)pthread_mutex_lock(&out.lock);
@@ -193,9 +194,9 @@ output_stop(const char **text, size_t *n, bool *truncated)
 	char note[NOTE_MAX];
 
 	/*
-	 * All earlier output is in the pipe or was read under the lock: with
-	 * the lock in hand, the rest can be read here, and the reader never
-	 * gets the lock again. No thread has to be woken and waited for.
+	 * All earlier output is in the pipe, or the reader has sent it under
+	 * the lock. So we take the lock for good and read the rest here. The
+	 * reader need not be woken and waited for.
 	 */
 	if (out.running && !out.stopped) {
 		(void)pthread_mutex_lock(&out.lock);

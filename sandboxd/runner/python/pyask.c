@@ -1,8 +1,8 @@
 /*
- * See pyask.h. After SECRETS only this code reads the channel: the only frame
- * that can still come is ANSWER (to an installer: MODULE_NEXT, pymodule.c). The
- * harness lets one thread at a time in; a tool that reads the descriptor itself
- * takes its own answers away.
+ * See pyask.h. After SECRETS only this code reads the channel. The only frame
+ * that can still come is ANSWER, or MODULE_NEXT for an installer (pymodule.c).
+ * The harness lets one thread at a time in. A tool that reads the descriptor
+ * itself only loses its own answers.
  */
 #include "pyask.h"
 

@@ -12,11 +12,11 @@
 PyObject *pyask_send(PyObject *self, PyObject *args);
 /* Waits for the next answer: _mcpbox.answer() -> (number, json). */
 PyObject *pyask_receive(PyObject *self, PyObject *args);
-/* May this process use the channel? -1 with a Python exception: the tool forked
- * it, and it has no share in the channel. */
+/* Returns 0 if this process may use the channel, or -1 with a Python exception:
+ * a process that the tool forked has no share in the channel. */
 int pyask_mine(void);
-/* Waits for the channel's next frame, without touching Python. 1, or ipc_read's
- * 0 at the end, or -1 if it is broken. */
+/* Waits for the channel's next frame, without touching Python. Returns 1, 0 at
+ * the channel's end, or -1 if the channel is broken. */
 struct ipc_frame;
 int pyask_next(struct ipc_frame *);
 

@@ -10,8 +10,9 @@
 
 enum { HEX = 2 * sizeof(struct ipc_hash) + 1, ITEMS_MAX = 1024 };
 
-/* Makes a list of bytes an array that ends with NULL, after an optional first
- * item. The strings are borrowed from the list. NULL with an exception. */
+/* Turns a list of bytes into an array of strings that ends with NULL. first
+ * comes before the list's items, unless it is NULL. The strings are borrowed.
+ * Returns NULL with a Python exception on failure. */
 static char **
 strings(PyObject *list, char *first)
 {

@@ -1,4 +1,4 @@
-/* Kind COMMAND: between the runner, the interpreter and command.c. */
+/* Kind COMMAND: connects the runner, the interpreter and command.c. */
 #ifndef PYCOMMAND_H
 #define PYCOMMAND_H
 

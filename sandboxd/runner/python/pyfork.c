@@ -1,4 +1,4 @@
-/* The interpreter's needs around a fork. See pyfork.h. */
+/* The interpreter's part of a fork. See pyfork.h. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -18,22 +18,22 @@
  * PyOS_BeforeFork and PyOS_AfterFork_Child are not called. They exist for
  * processes with threads, whose locks may be held by a thread that the child
  * does not have. They make all locks again and run every module's hooks, in
- * Python, at the price of a fifth of a whole call. The zygote has one thread,
- * which holds the interpreter and no other lock, at a point where no Python
- * code runs; the child's one thread has its state, at the same address. The
- * hooks' work beside locks is done here. The random module's generator gets a
- * new seed (the only one that the zygote made; test_random.py would see
- * another). threading learns the thread's new id, which is the same in every
- * runner and so is set by `loop` before the fork. A tool's own os.fork takes
- * the usual way.
+ * Python, which takes a fifth of the time of a whole call. The zygote has one
+ * thread. At a fork that thread holds the interpreter and no other lock, and
+ * runs no Python code. The child's one thread has the same state, at the same
+ * address. The hooks' work beside locks is done here. The random module's
+ * generator gets a new seed. It is the only generator that the zygote made
+ * (test_random.py would see another). threading needs the thread's new id,
+ * which is the same in every runner, so loop() sets it before the fork. A
+ * tool's own os.fork() calls both functions as usual.
  */
 static PyObject *seed, *generator; /* of the random module */
 
 /*
  * Renews the loop's descriptors. asyncio's loop exists before the fork, with
  * all its objects; only its three descriptors can't be shared. They have fixed
- * numbers, and new ones take their places: no Python object has to be touched
- * for it.
+ * numbers, and the new descriptors get the same numbers. So no Python object
+ * has to be touched.
  */
 static int
 loop_fds(void)
@@ -53,8 +53,8 @@ loop_fds(void)
 	return epoll_ctl(ep, EPOLL_CTL_ADD, RUNNER_WAKE_FD, &e);
 }
 
-/* Adds the granted modules. They come after the standard library, so they can't
- * take the place of one of its modules. */
+/* Adds the granted modules to Python's path. They come after the standard
+ * library, so they can't take the place of one of its modules. */
 static int
 module_paths(size_t n)
 {
@@ -71,7 +71,7 @@ int
 pyfork_child(struct runner *r)
 {
 	PyObject *result;
-	/* NULL: the rehearsal's (prefault.c) */
+	/* r is NULL in a rehearsal (prefault.c) */
 	const size_t modules = r == NULL ? 0 : modules_count(r->fork);
 
 	if (loop_fds() == -1)
@@ -91,8 +91,8 @@ pyfork_child(struct runner *r)
 	return 0;
 }
 
-/* Makes the loop. Its descriptors must be those that loop_fds renews; 0 to 3
- * are taken, 4 is filled here. */
+/* Makes asyncio's loop. Its descriptors must get the numbers that loop_fds()
+ * renews. 0 to 3 are taken, so 4 is filled here. */
 static int
 loop(struct err *err)
 {
@@ -114,7 +114,7 @@ loop(struct err *err)
 }
 
 /* Makes the standard streams' objects while 1 and 2 are a pipe, as they will be
- * in the runner: the objects remember the kind of their descriptors. */
+ * in the runner, because the objects remember the kind of their descriptors. */
 static int
 streams(struct err *err)
 {
@@ -147,8 +147,8 @@ out:
 	return rc;
 }
 
-/* Finds the seed method. random.Random is a class in Python over one in C: the
- * C class's method does the work, with pages of fewer objects touched. */
+/* Finds the seed method. random.Random is a Python class over a C class. The
+ * method of the C class does the work and touches fewer pages of memory. */
 static int
 find_seed(struct err *err)
 {

@@ -19,10 +19,11 @@ int pyfork_start(struct err *);
  * errno. */
 int pyfork_child(struct runner *);
 
-/* Calls a function of the harness (python.c). Takes no reference. NULL with a
- * Python exception set. */
+/* Calls a function of the harness (python.c). args is borrowed. Returns NULL
+ * with a Python exception set on failure. */
 PyObject *python_call(const char *name, PyObject *args);
-/* Is this the runner itself, and not a child that a tool forked? */
+/* Tells whether this process is the runner itself, and not a child that the
+ * tool forked. */
 bool python_is_runner(void);
 /* Turns Python's pending exception into err. Returns -1. */
 int python_error(struct err *, const char *what);

@@ -3,8 +3,9 @@
  * into this program as text), and called once in each runner.
  *
  * The harness reaches the channel only through the functions of the module
- * _mcpbox below. That is order, not protection: a tool holds the descriptor
- * itself and can write frames to it, all of which speak for its own call.
+ * _mcpbox below. This rule keeps the code in order and protects nothing: a tool
+ * holds the descriptor itself and can write frames to it. All those frames
+ * speak for the tool's own call.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -30,7 +31,7 @@
 enum {
 	/* A thread's stack counts against the call's address space: with
 	 * glibc's 8 MiB, 256 MiB would hold 30 threads. Python needs about 0.5
-	 * KiB a level and stops at 1000. */
+	 * KiB for each level of calls and stops at 1000 levels. */
 	THREAD_STACK = 2 * 1024 * 1024,
 	SECRET_NAME = 1, /* tags of the SECRETS list */
 	SECRET_VALUE = 2,
@@ -38,8 +39,8 @@ enum {
 };
 
 static bool finished;
-static PyObject *start;   /* the harness' function */
-static PyObject *program; /* of the tool, compiled; NULL: not yet */
+static PyObject *start;   /* the harness' function start */
+static PyObject *program; /* of the tool, compiled; NULL: not unpacked */
 static pid_t runner_pid;  /* any other process here was forked by the tool */
 
 static PyObject *
@@ -97,7 +98,7 @@ py_progress(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* pause(retry_ms): tells the client's side; nothing here waits. */
+/* pause(retry_ms): sends PAUSE to sandboxd. Nothing waits here. */
 static PyObject *
 py_pause(PyObject *self, PyObject *args)
 {
@@ -125,8 +126,8 @@ py_captured(PyObject *self, PyObject *args)
 	size_t n;
 
 	(void)args;
-	/* A child that the tool forked is ignored: it may have been made with
-	 * the reader's lock held. */
+	/* A child that the tool forked is ignored: the reader may have held the
+	 * lock at the fork. */
 	if (getpid() != runner_pid)
 		return Py_BuildValue(
 		    "(y#N)", "", (Py_ssize_t)0, PyBool_FromLong(0));
@@ -165,7 +166,7 @@ send_pieces(const char *p, size_t n)
 	return 0;
 }
 
-/* finish(failure, body): ends the call, once; 0 is a result. */
+/* finish(failure, body): ends the call, once. failure 0: body is a result. */
 static int
 finish(unsigned failure, const char *p, size_t n)
 {
@@ -193,7 +194,7 @@ py_finish(PyObject *self, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "Iy#", &failure, &p, &n))
 		return NULL;
-	/* A child that the tool forked ran on to here: it is ignored. */
+	/* Ignores a child that the tool forked, and a second finish(). */
 	if (getpid() != runner_pid || finished)
 		_exit(0);
 	finished = true;
@@ -381,7 +382,7 @@ find_stdlib(struct zygote *z, struct err *err)
 	if (os != NULL)
 		file = PyObject_GetAttrString(os, "__file__");
 	if (file == NULL) {
-		/* Debian 13 freezes os: sysconfig's way is sys._stdlib_dir */
+		/* Debian 13 freezes os: take sys._stdlib_dir, as sysconfig */
 		PyErr_Clear();
 		file = PySys_GetObject("_stdlib_dir");
 		Py_XINCREF(file);
@@ -437,8 +438,8 @@ python_start(struct zygote *z, struct err *err)
 	start = function("start");
 	if (start == NULL)
 		return python_error(err, "start");
-	/* Compiled code is good for one magic number; the version beside it is
-	 * for people, and an extra check. */
+	/* Compiled code is valid for one magic number. The version is for
+	 * people, and an extra check. */
 	(void)snprintf(z->interpreter, sizeof(z->interpreter), "%ld %s",
 	    PyImport_GetMagicNumber(), Py_GetVersion());
 	return 0;
@@ -466,7 +467,8 @@ python_is_runner(void)
 	return getpid() == runner_pid;
 }
 
-/* {name: value} from name, value, name, value ... NULL if malformed. */
+/* Makes {name: value} from a list name, value, name, value ... Returns NULL if
+ * the list is malformed. */
 static PyObject *
 secrets_dict(struct ipc_bytes tlv)
 {
@@ -502,8 +504,8 @@ secrets_dict(struct ipc_bytes tlv)
 	return dict;
 }
 
-/* Ends the call if the harness, which reports everything itself, could not:
- * memory was gone in the middle of the report, or the tool broke it. */
+/* Ends the call if the harness did not. The harness reports everything itself,
+ * unless memory ran out during its report or the tool broke the harness. */
 static int
 last_resort(void)
 {
@@ -522,9 +524,9 @@ last_resort(void)
 /*
  * Unpacks compiled code. Reading a code object makes objects and runs none of
  * them. If memory is short, the harness compiles the source and reports the
- * failure. While there is time, code of the harness makes the call's way once
- * more: the memory that it reads and writes is then in the processor's caches,
- * which costs as much as the call itself.
+ * failure. While there is time, code of the harness goes through a call once
+ * more, to have the memory that a call uses in the processor's caches. To fetch
+ * that memory takes as long as the call itself.
  */
 void
 python_prepare(const struct ipc_execute *e, bool time)
@@ -545,8 +547,8 @@ python_prepare(const struct ipc_execute *e, bool time)
 		PyErr_Clear();
 }
 
-/* Is the request one of the known forms? Only code is compiled, and GRANTS run
- * nothing. */
+/* Tells whether the request has a known form. CONTEXT_COMPILE needs
+ * DRIVER_CODE, and CONTEXT_GRANTS runs nothing. */
 static bool
 known(const struct ipc_execute *e)
 {

@@ -1,18 +1,18 @@
 /*
  * The host's certificate authorities, copied into the root that all runners
- * share: the host's tools trust the authorities that the host trusts. As with
- * the rest of the root, the next zygote sees a change of the host's.
+ * share. So tools trust the authorities that the host trusts. As with the rest
+ * of the root, only the next zygote sees a change on the host.
  *
- * Two forms, as Debian's update-ca-certificates makes them. The first is a
- * directory of certificates under the hashes of their subjects
- * (openssl-rehash(1)): a client reads the one or two that it needs, where a
- * bundle of 140 costs it 10 ms; SSL_CERT_DIR names it to OpenSSL. The second is
- * the bundle, for programs that look for that.
+ * The certificates are copied in two forms, as Debian's update-ca-certificates
+ * makes them. The first is a directory of certificates under the hashes of
+ * their subjects (openssl-rehash(1)). From it a client reads the one or two
+ * certificates that it needs, while a bundle of 140 takes 10 ms. SSL_CERT_DIR
+ * names the directory to OpenSSL. The second form is the bundle, for programs
+ * that look for the bundle.
  *
- * Certificates are public. A file of the host that holds a private key beside
- * one, by a person's mistake, is left out; so is a file that its user can't
- * read. A host without this directory has no authorities, and neither have its
- * tools.
+ * Certificates are public. A file of the host that by mistake holds a private
+ * key beside a certificate is left out. So is a file that the pool's user can't
+ * read. If the host has no such directory, tools have no authorities.
  */
 #include <sys/stat.h>
 
@@ -33,14 +33,14 @@ enum {
 	/* One certificate is 1 to 8 KiB, the bundle 220 KiB. */
 	CERT_BYTES_MAX = 64 * 1024,
 	BUNDLE_BYTES_MAX = 2 * 1024 * 1024,
-	/* Bytes of all of them, in the root's memory. */
+	/* Bytes of all certificates, in the root's memory. */
 	ALL_BYTES_MAX = 6 * 1024 * 1024
 };
 
 static const char bundle[] = "ca-certificates.crt";
 
-/* Is it a name such as "3513523f.0": eight hexadecimal digits, a point, a
- * number? */
+/* Tells whether the name is like "3513523f.0": eight hexadecimal digits, a
+ * point, a number. */
 static bool
 hashed(const char *name)
 {
@@ -50,7 +50,8 @@ hashed(const char *name)
 	    strlen(name) < 16;
 }
 
-/* Reads a certificate that may be shown to all; nothing, if it isn't one. */
+/* Reads a certificate that may be shown to all. Leaves b empty if the file is
+ * no such certificate. */
 static void
 read_public(int fd, struct buf *b)
 {
@@ -68,8 +69,8 @@ read_public(int fd, struct buf *b)
 		b->len = 0;
 }
 
-/* Copies a file. Returns the bytes that it takes, 0 for none; -1 with errno if
- * the root's memory can't take it. */
+/* Copies a file. Returns the number of bytes, 0 if the file is left out, or -1
+ * with errno if the root's memory can't take it. */
 static ssize_t
 copy(int dir, const char *name, size_t max)
 {

@@ -1,8 +1,8 @@
 /*
  * The runners' /etc, a part of the template: names for every uid that a call
  * may get, and the resolver's files. It holds nothing of the host's /etc. It is
- * the same for all calls, so that none pays for a mount and five files of its
- * own; it tells only how many uids the pool has.
+ * the same for all calls, so that no call pays for a mount and five files of
+ * its own. A tool learns from it only how many uids the pool has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@ enum {
 	LINE_MAX_BYTES = 64
 };
 
-/* Returns how many uids the pool has: the second line of our user namespace's
- * map (user_namespaces(7)) starts at 1 and has them all. */
+/* Sets *count to the number of the pool's uids. The second line of our user
+ * namespace's map (user_namespaces(7)) starts at 1 and has all of them. */
 static int
 uids(unsigned *count)
 {
@@ -125,12 +125,12 @@ out:
 }
 
 /*
- * Has names resolved too for a runner that is granted hosts. The resolver
- * connects to 127.0.0.1, where this namespace has no listener, and reaches
- * sandboxd-egress instead, by TCP, so that it is one connect(2) and one stream.
- * For all others a name that isn't in hosts is unknown at once. The bind
- * carries the flags of its source: it is read-only. Called before the toolbox
- * is mounted, whose /etc is this one.
+ * Makes names resolve for a runner that is granted hosts. The resolver connects
+ * to 127.0.0.1, where this namespace has no listener, and reaches
+ * sandboxd-egress instead. It uses TCP, so that a query is one connect(2) and
+ * one stream. For a runner without hosts, a name that isn't in /etc/hosts is
+ * unknown at once. The bind carries the flags of its source, so it is
+ * read-only. Called before toolbox_mounts(), which binds this /etc.
  */
 int
 etc_names(struct runner *r)

@@ -1,25 +1,26 @@
 /*
- * Granted modules: directories of the module store, one a digest, mounted for
- * one runner alone.
+ * Granted modules: directories of the module store, one for each digest, that
+ * are mounted for one runner alone.
  *
- * Only the store's owner, the host's root, can write it, by contrib/module-add.
- * The pool sees it through a mount of its own and has no id that owns anything
- * in it; a runner gets its entries read-only and nothing else of it. So an
- * entry still has the contents that root named by its digest, and it is not
- * hashed again at each call. FORK has the digests that a runner gets, from the
- * approved version.
+ * Only the host's root (contrib/module-add) and mcpbox-sandboxd-store write to
+ * the store, and sandboxd-store can't change an entry (sandboxd/store). The
+ * pool sees the store through a mount of its own and has no id that owns
+ * anything in the store. A runner gets its entries read-only and nothing else
+ * of the store. So an entry still has the contents that its digest names, and
+ * is not hashed again at each call. FORK has the digests that a runner gets,
+ * from the approved version.
  *
  * The zygote opens the store before its own mounts cover anything, and clones
- * the entries' mounts just before the fork (open_tree(2)): a mount of the
- * zygote's namespace could not be bound from within the child's, and a path
- * could be changed between two looks. The clones are attached nowhere, so that
- * no other runner's fork copies them; the child attaches them. A name is 64
- * hexadecimal digits: it cannot lead anywhere else, and a link is not followed.
+ * the entries' mounts just before the fork (open_tree(2)). The child could not
+ * bind a mount of the zygote's namespace, and a path could be changed between
+ * two looks. The clones are attached nowhere, so that no other runner's fork
+ * copies them; the child attaches them. An entry's name is 64 hexadecimal
+ * digits, so it cannot lead anywhere else, and a link is not followed.
  *
  * The mounts allow execution, because the loader maps extension modules
- * executable: execve is denied by other layers (filter.c, fsrules.c). Libraries
- * that those extensions need beside those of the Python root must be in the
- * entry itself.
+ * executable. Other layers deny execve (filter.c, fsrules.c). A library that an
+ * extension module needs, and that the Python root lacks, must be in the entry
+ * itself.
  */
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -100,7 +101,7 @@ modules_places(void)
 	return 0;
 }
 
-/* Clones one entry's mount, read-only, attached nowhere. */
+/* Clones one entry's mount, read-only, and attaches the clone nowhere. */
 static int
 clone_tree(const struct zygote *z, const char *name)
 {

@@ -30,7 +30,7 @@ mounts_restrict(const char *path, uint64_t attrs, bool recursive)
 	    recursive ? AT_RECURSIVE : 0, &attr, sizeof(attr));
 }
 
-/* Returns the place of this kind's root before pivot_root. */
+/* Returns the place of the runner's root before pivot_root. */
 static const char *
 base(const struct runner *r)
 {
@@ -50,8 +50,9 @@ mounts_hostname(struct runner *r)
 
 /*
  * Mounts proc. subset=pid leaves out /proc/sys, kallsyms and all else that is
- * not a process; hidepid shows none but the caller's. The kernel allows this
- * mount only while a whole proc is visible, hence before pivot_root.
+ * not a process; hidepid shows only the caller's own processes. The kernel
+ * allows this mount only while a whole proc is visible, so it is made before
+ * pivot_root.
  */
 int
 mounts_proc(struct runner *r)
@@ -64,9 +65,9 @@ mounts_proc(struct runner *r)
 }
 
 /*
- * Mounts /tmp, of the call's uid from the start, so that no chown is needed;
- * tmpfs reads its ids in the mounter's user namespace. 0 bytes or inodes would
- * mean "no limit" there.
+ * Mounts /tmp. It belongs to the call's uid from the start, so no chown is
+ * needed; tmpfs reads uid and gid in the mounter's user namespace. 0 bytes or
+ * inodes would mean "no limit" to tmpfs, so they are refused.
  */
 int
 mounts_tmp(struct runner *r)
@@ -87,9 +88,9 @@ mounts_tmp(struct runner *r)
 }
 
 /*
- * Changes the root. pivot_root(2) with both arguments the same stacks the old
- * root on the new one; detaching it takes every mount of the host out of this
- * namespace.
+ * Changes the root. If both arguments of pivot_root(2) are the same, it stacks
+ * the old root on the new one. To detach the old root takes every mount of the
+ * host out of this namespace.
  */
 int
 mounts_pivot(struct runner *r)

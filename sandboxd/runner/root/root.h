@@ -1,5 +1,6 @@
 /*
- * The file trees that runners see, and the mounts that make one a runner's own.
+ * The file trees that runners see, and the mounts that a runner adds to its
+ * own.
  */
 #ifndef ROOT_H
 #define ROOT_H
@@ -15,15 +16,16 @@ extern const char *const template_devices[];
 /* Builds the root's /etc, under RUNNER_BASE (etc.c). 0, or -1 with errno and
  * steps_path. */
 int etc_build(void);
-int etc_names(struct runner *); /* a step: names resolve, where hosts are
+int etc_names(struct runner *); /* a step: makes names resolve if hosts are
 				 * granted */
 
-/* certs.c: the host's certificate authorities, in that /etc. Likewise. */
+/* certs.c: copies the host's certificate authorities into that /etc. 0, or -1
+ * with errno and steps_path. */
 #define CERTS_DIR "/etc/ssl/certs"
 int certs_build(void);
 
-/* toolbox.c: the root of commands. A file that may be executed there: one of
- * the configured programs, or a dynamic loader. */
+/* toolbox.c: the root of commands. A toolbox_file may be executed there: it is
+ * one of the configured programs, or a dynamic loader. */
 struct toolbox_file {
 	char *path;
 	uint8_t digest[32]; /* SHA-256 of its bytes in the toolbox */
@@ -40,12 +42,12 @@ const struct toolbox_file *toolbox_file(const struct zygote *, size_t i);
 int toolbox_mounts(struct runner *); /* a step */
 
 /* modules.c: granted modules. */
-/* In the zygote: open the store (before its own mounts cover it), and make the
- * places in the root. */
+/* Opens the store in the zygote, before the zygote's own mounts cover it. */
 void modules_store(struct zygote *, const char *path);
+/* Makes the directories for modules in the root. 0, or -1 with errno. */
 int modules_places(void);
-/* Open and close the modules around each fork; modules_mount is the step
- * between them in the child. */
+/* The zygote calls modules_open before each fork and modules_close after it.
+ * The child calls modules_mount: 0, or -1 with errno and steps_path. */
 void modules_open(const struct zygote *, const struct ipc_fork *);
 void modules_close(const struct ipc_fork *);
 int modules_mount(struct runner *);
@@ -57,7 +59,7 @@ int mounts_tmp(struct runner *);
 int mounts_pivot(struct runner *);
 int mounts_hostname(struct runner *);
 int mounts_cwd(struct runner *);
-/* Adds flags by mount_setattr(2): never drops a flag that the host's
+/* Adds flags by mount_setattr(2), which keeps flags that the host's
  * administrator locked. recursive: the whole tree at path. */
 int mounts_restrict(const char *path, uint64_t attrs, bool recursive);
 

@@ -11,7 +11,7 @@
  * hundreds that no tool has a use for.
  *
  * All runners see the same inodes, read-only, so two of them could signal each
- * other by file locks or timing; this boundary is not about a covert channel
+ * other by futexes or timing. The sandbox does not try to stop a covert channel
  * between two willing tools (docs/THREATS.md).
  */
 #include <sys/mount.h>
@@ -51,7 +51,8 @@ join(char *out, const char *dir, const char *name)
 	return -1;
 }
 
-/* Makes path's directories under the base, and path itself if `leaf`. */
+/* Makes the parent directories of path under the base, and path itself if
+ * `leaf`. */
 static int
 make_dirs(const char *path, bool leaf)
 {
@@ -102,7 +103,7 @@ report_object(struct dl_phdr_info *info, size_t size, void *arg)
 	const size_t n = strlen(info->dlpi_name) + 1;
 
 	(void)size;
-	/* no name: this program and the kernel's vdso */
+	/* this program and the kernel's vdso have no path */
 	if (info->dlpi_name[0] == '/' && n <= RUNNER_PATH_MAX &&
 	    write(fd, info->dlpi_name, n) != (ssize_t)n)
 		_exit(1);
@@ -111,9 +112,9 @@ report_object(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * Opens every extension module of the standard library, so that the dynamic
- * linker finds their libraries, and writes the objects' paths. In a process of
- * its own: the zygote must not carry Tcl and SQLite about. A module that cannot
- * be opened on this host is one that no tool could import either.
+ * linker finds their libraries, and writes the paths of all loaded objects.
+ * Runs in a process of its own: the zygote must not keep Tcl and SQLite loaded.
+ * If a module cannot be opened on this host, no tool could import it either.
  */
 static _Noreturn void
 libs_child(const char *stdlib, int fd)
@@ -190,9 +191,9 @@ out:
 	return rc;
 }
 
-/* Makes the links. On Debian /lib and /lib64 are links into /usr; a tool's
- * dlopen() looks there. Elsewhere they are directories, which bind_path
- * makes. */
+/* Makes /lib and /lib64 links if they are links on this host, as on Debian: a
+ * tool's dlopen() looks there. On other hosts they are directories, which
+ * bind_path() makes. */
 static int
 links(void)
 {
@@ -216,9 +217,9 @@ links(void)
 	return 0;
 }
 
-/* Binds the libraries. Objects under a bound directory need no bind of their
- * own. Paths arrive as the linker found them (/lib/x86_64-linux-gnu/...): the
- * real one is bound. */
+/* Binds the libraries. Objects below stdlib need no bind of their own, because
+ * the whole directory is bound. The linker reports the paths by which it found
+ * the objects (/lib/x86_64-linux-gnu/...); the real directories are used. */
 static int
 bind_libs(const struct paths *libs, const char *stdlib)
 {
@@ -275,7 +276,8 @@ assemble(struct zygote *z, const char *modules, const struct paths *libs)
 	    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 	int i;
 
-	/* No mount made here reaches the pool or the host, nor the reverse. */
+	/* Mounts made here do not appear in the pool or on the host, and mounts
+	 * made there do not appear here. */
 	steps_path("/");
 	if (unshare(CLONE_NEWNS) == -1 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1)
@@ -301,8 +303,8 @@ assemble(struct zygote *z, const char *modules, const struct paths *libs)
 		return -1;
 	if (etc_build() == -1 || certs_build() == -1)
 		return -1;
-	/* A device node must not be nodev; a read-only mount still lets it be
-	 * written to. No tty, no console. */
+	/* The mount of a device node must not be nodev. A read-only mount still
+	 * lets the device be written to. No tty, no console. */
 	for (i = 0; template_devices[i] != NULL; i++) {
 		if (bind_path(template_devices[i],
 			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |

@@ -10,11 +10,11 @@
  *
  * The author of the configuration chooses the programs. A file that its group
  * or everybody may write, or that belongs to one of the pool's ids, is left
- * out. The owner among the host's other users can't be seen from in here, so
- * the list must name files that root owns (conf_keys.def). The loader lists the
- * objects itself, in a throw-away process that runs none of the program's code
- * (ld.so(8), --list); it does not find objects that a program opens by
- * dlopen(), so they are missing.
+ * out. All other users of the host look alike from in here, so their files
+ * can't be told from root's: the list must name files that root owns
+ * (conf_keys.def). The loader itself lists the shared objects, in a throw-away
+ * process that runs none of the program's code (ld.so(8), --list). It does not
+ * find objects that a program opens by dlopen(), so these are missing.
  *
  * A runner of kind COMMAND adds the devices, /etc and the time zones of the
  * Python root (mounts.c does proc and /tmp) and makes this tree its root.
@@ -49,8 +49,9 @@ enum {
 	UNMAPPED_UID = 65534,
 };
 
-/* Room for a generous list, bounded since it is memory: two zygotes may have
- * one each for a while, within the one limit of pool/cgroup.c. */
+/* The toolbox has room for a long list. It is bounded because it is memory: for
+ * a while two zygotes may have a toolbox each, within one limit
+ * (pool/cgroup.c). */
 #define SEPARATORS      ", \t"
 #define TOOLBOX_OPTIONS "mode=0755,size=128M,nr_inodes=8192"
 
@@ -70,7 +71,8 @@ at_base(char *out, const char *path)
 	return -1;
 }
 
-/* Makes path's directories under the base; path itself if `leaf`. */
+/* Makes the parent directories of path under the base, and path itself if
+ * `leaf`. */
 static int
 make_dirs(const char *path, bool leaf)
 {
@@ -114,8 +116,9 @@ out:
 }
 
 /*
- * Copies a file of the host to the same place in the toolbox, readable and
- * executable and nothing else. 1: it is there already. -1 with errno.
+ * Copies a file of the host to the same place in the toolbox. The copy can be
+ * read and executed, nothing else. Returns 0, 1 if the toolbox has the file
+ * already, or -1 with errno.
  */
 static int
 take_file(const char *path, uint8_t digest[32])
@@ -154,9 +157,9 @@ out:
 	return rc;
 }
 
-/* Takes the file that path leads to, under path's name: the directory is
- * resolved, the last part is not, since it is the name that is looked up. 0, 1
- * or -1. */
+/* Takes the file at path. Sets `real` to its place: the directory is resolved,
+ * the last part is not, because programs look the file up by that name. Returns
+ * as take_file(). */
 static int
 take(const char *path, uint8_t digest[32], char real[RUNNER_PATH_MAX])
 {
@@ -182,8 +185,9 @@ take(const char *path, uint8_t digest[32], char real[RUNNER_PATH_MAX])
 	return take_file(real, digest);
 }
 
-/* Reads the loader that an ELF program names (PT_INTERP); "" for a program that
- * needs none. Another machine's program, or no program at all, is ENOEXEC. */
+/* Reads the loader that an ELF program names (PT_INTERP), "" if the program
+ * needs none. A program of another word size, or a file that is no ELF program,
+ * fails with ENOEXEC. */
 static int
 interpreter(const char *path, char *out, size_t size)
 {
@@ -234,7 +238,7 @@ trace_child(const char *loader, const char *path, int fd)
 	_exit(127);
 }
 
-/* Reads the loader's list as text. */
+/* Reads the loader's list of objects as text. */
 static int
 trace(const char *loader, const char *path, struct buf *text)
 {
@@ -260,9 +264,9 @@ trace(const char *loader, const char *path, struct buf *text)
 }
 
 /*
- * Takes the listed objects. A line is "\tNAME => PATH (ADDRESS)", "\tPATH
- * (ADDRESS)" for an object with a path in the program itself, or "\tNAME
- * (ADDRESS)" for the kernel's vdso.
+ * Takes the objects that the loader lists. A line is "\tNAME => PATH
+ * (ADDRESS)", "\tPATH (ADDRESS)" for an object with a path in the program
+ * itself, or "\tNAME (ADDRESS)" for the kernel's vdso.
  */
 static int
 take_libs(const char *loader, const char *path)
@@ -349,8 +353,8 @@ add(struct toolbox *t, const char *path)
 	return remember(t, program, own, false);
 }
 
-/* Adds each program of the list. A program that cannot be had is named in the
- * log and left out: a host need not have them all. */
+/* Adds each program of the list. A program that cannot be added is named in the
+ * log and left out, because a host need not have all of them. */
 static int
 add_all(struct toolbox *t, const char *commands, struct err *err)
 {
@@ -365,7 +369,7 @@ add_all(struct toolbox *t, const char *commands, struct err *err)
 		next = name + n + (name[n] != '\0');
 		name[n] = '\0';
 		if (n > 0 && add(t, name) == -1)
-			/* A program that is not installed is no news. */
+			/* A missing program is no reason for a warning. */
 			log_event(errno == ENOENT ? LOG_LV_INFO : LOG_LV_WARN,
 			    "command_left_out", "%s: %s", name,
 			    strerror(errno));
@@ -442,9 +446,9 @@ toolbox_build(struct zygote *z, const char *commands, struct err *err)
 }
 
 /*
- * Finds a name as it is configured; also without the directory, and with the
- * /bin that is a link to /usr/bin. That is convenience: the digest binds the
- * program that is run.
+ * Finds a program by its configured path, by that path without /usr (/bin is a
+ * link to /usr/bin), or by its name without the directory. The short forms are
+ * a convenience and decide nothing: the digest binds the program that is run.
  */
 const struct toolbox_file *
 toolbox_find(const struct zygote *z, struct ipc_bytes name)
@@ -479,8 +483,9 @@ toolbox_file(const struct zygote *z, size_t i)
 	return i < z->toolbox->n ? &z->toolbox->file[i] : NULL;
 }
 
-/* Mounts the parts of the Python root that this one lacks. A step, for commands
- * only. The binds carry the flags of their sources: all of it is read-only. */
+/* Mounts the parts of the Python root that the toolbox lacks. A step, for
+ * commands only. The binds carry the flags of their sources, so all of them are
+ * read-only. */
 int
 toolbox_mounts(struct runner *r)
 {
