@@ -24,23 +24,24 @@ enum {
 	HOST_MAX = 64,
 	ADDRESS_MAX = 128, /* host and port, or an inherited socket's path */
 	PATH_BYTES_MAX = 4096,
-	/* Time for links to processes that run; later a typed answer is
-	 * better. */
+	/* How long clients wait for the links at the start. After that, a typed
+	 * answer is better. */
 	PATIENCE_MS = 2000,
-	/* Descriptors beside those of clients: listener, log, links, refused
-	 * connections that are still being told so. */
+	/* Descriptors beside those of clients: listener, log, links, and
+	 * connections to which a refusal is still being sent. */
 	FILES_RESERVED = 128,
-	QUIET_MS = 15 * 1000 /* then the live tail says that it lives */
+	QUIET_MS = 15 * 1000 /* a live tail this quiet sends a comment */
 };
 
 static struct web web;
-/* With an inherited listener clients wait there until both links are up or this
+/* Clients wait at an inherited listener until both links are up or this timer
  * fires. */
 static struct event *patience;
 static struct proc proc;
 
-/* Writes the address for programs that let the system choose the port. It is
- * written beside and renamed, so that a reader sees all of it or none. */
+/* Writes the address to a file, for programs that let the system choose the
+ * port. The file is written under another name and renamed, so that a reader
+ * sees the whole address or none. */
 static int
 write_address(const char *path, const char *address, struct err *e)
 {
@@ -69,8 +70,8 @@ out:
 	return rc;
 }
 
-/* Refuses messages. No other process sends us requests or events: the table
- * permits none. If it permits one later, the answer is to close. */
+/* Refuses messages. The table of IPC messages permits no request and no event
+ * to this process. If it permits one later, -1 closes the connection. */
 static int
 no_messages(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {

@@ -33,8 +33,8 @@ static const char id_chars[] = "0123456789abcdefABCDEF-";
 static const char name_chars[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.@-";
 
-/* Takes one placeholder of a form. Returns how many bytes of path it takes; 0:
- * none. */
+/* Takes one placeholder of a form. Returns how many bytes of path match the
+ * placeholder; 0: no match. */
 static size_t
 take(const char **form, const char *path)
 {
@@ -42,7 +42,7 @@ take(const char **form, const char *path)
 	size_t n = strspn(path, name ? name_chars : id_chars);
 
 	*form = strchr(*form, '}') + 1;
-	/* a client resolves these away: they are no names */
+	/* clients resolve "." and ".." in a path: so they are no names */
 	if (name && (strncmp(path, ".", n) == 0 || strncmp(path, "..", n) == 0))
 		return 0;
 	return n <= (name ? (size_t)ADMIN_NAME_MAX : (size_t)ID_TEXT_MAX) ? n
@@ -116,7 +116,7 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 
 /*
  * Goes on with a write whose login is known. A write's body is parsed only for
- * a logged-in client: every program of this machine may connect. The handlers
+ * a logged-in client, since any program on this machine may connect. Handlers
  * ask again with the same token, so a login that ends in between changes
  * nothing.
  */

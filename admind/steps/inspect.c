@@ -3,10 +3,10 @@
  * parsed in a runner, never here (own_run.h). The runner's answer is foreign
  * JSON, so admind-check takes it apart.
  *
- * Code may run here before a review, since the vault seals an inspection
- * without secrets, hosts or version (contexts.c), and its runner reaches
- * nothing. An inspection runs the module's own top level, and that of modules
- * that the tool was granted.
+ * Code may run in an inspection before a review, since the vault seals an
+ * inspection without secrets, hosts or version (contexts.c), and its runner
+ * reaches nothing. An inspection runs the top level of the inspected code, and
+ * of modules that the tool was granted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +21,14 @@
 
 enum {
 	INSPECT_TIMEOUT_MS = 10 * 1000,
-	/* queue, start of a runner, its run, and the way back */
+	/* queue, start of a runner, the run, and the way back */
 	INSPECT_WAIT_MS = QUEUE_MS + INSPECT_TIMEOUT_MS + 10 * 1000,
 };
 
 struct inspect {
 	struct job *j;
 	bool command;
-	void (*broken)(struct job *, const char *why); /* of the subject */
+	void (*broken)(struct job *, const char *why); /* subject's broken */
 };
 
 /* The steps, in order; each leads to the next. */
@@ -80,8 +80,8 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 		    j, FAILURE_LIMIT, "code has at most %d bytes", CODE_MAX);
 		return;
 	}
-	/* Modules that the code imports when it is read must be mounted then,
-	 * too. */
+	/* The inspection runs the code's imports, so the modules must be
+	 * mounted for it, too. */
 	if (version_modules(what->modules.p, what->modules.n, module, &nmodules,
 		&e) == -1) {
 		job_fail(j, e.failure, "%s", e.text);
@@ -129,7 +129,8 @@ ran(void *arg, const struct own_end *e)
 		fail(in, err.failure, err.text);
 }
 
-/* Tells the author why it was not inspected, and how to mend that. */
+/* Tells the author why the code or command was not inspected, and how to mend
+ * the cause. */
 static void
 not_inspected(struct inspect *in, enum failure failure)
 {
@@ -181,7 +182,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 	struct err err;
 
 	if (f == NULL || f->type != IPC_CHECK_OK) {
-		/* Its errors say which part of the signature is too large. */
+		/* CHECK_ERRORS: says which part of the signature is too big. */
 		if (f != NULL && f->type == IPC_CHECK_ERRORS &&
 		    ipc_decode(f, &no, NULL) == 0)
 			err_set(&err, FAILURE_BAD_CODE, "%.*s",
@@ -210,7 +211,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 		j->next.fields(j, m.fields);
 }
 
-/* Tells the author enough to mend it: type, message, place, lines. */
+/* Tells the author how the code is broken: type, message, place, lines. */
 static void
 broken_code(struct job *j, bool command, struct ipc_bytes fields,
     void (*broken)(struct job *, const char *))

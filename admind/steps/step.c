@@ -68,7 +68,7 @@ job_object_id(struct job *j, struct ipc_id *out)
 
 /* ---- the end ---- */
 
-/* Without the closing brace: job_done writes it. */
+/* Copies the object without its closing brace, which job_done writes. */
 void
 job_out(struct job *j, struct ipc_bytes object)
 {
@@ -122,8 +122,8 @@ json_kv_message(struct job *j, const char *fmt, ...)
 }
 
 /*
- * Failures of the platform are REFUSED (a JSON-RPC error), all others an
- * isError result that the model can read and act on.
+ * Answers a failure of the platform as REFUSED (a JSON-RPC error), and any
+ * other failure as an isError result, which the model can read and act on.
  */
 void
 job_fail(struct job *j, enum failure failure, const char *fmt, ...)
@@ -171,7 +171,7 @@ job_query(struct job *j, const struct db_stmt *stmt, const struct db_params *p,
 	db_query(j->a->db, stmt, p, query_done, j);
 }
 
-/* Answers CHECK_ERRORS as a result; any other unexpected answer as its
+/* Answers CHECK_ERRORS as a result, and any other unexpected answer as a
  * failure. */
 void
 job_check_failed(struct job *j, struct ipc_frame *f, enum failure gone)

@@ -33,16 +33,16 @@ int job_object_id(struct job *, struct ipc_id *out);
 /* Runs a statement. */
 void job_query(struct job *, const struct db_stmt *, const struct db_params *,
     void (*next)(struct job *, const struct pg_result *));
-/* Ends the job with what CHECK_ERRORS says; anything else unexpected as its
- * failure. */
+/* Ends the job: with the errors of CHECK_ERRORS, or, for any other frame or
+ * none, with the failure. */
 void job_check_failed(struct job *, struct ipc_frame *, enum failure gone);
 /* Asks admind-check whether this is a command whose placeholders the schema
  * names. */
 void job_check_command(struct job *, struct ipc_bytes spec,
     struct ipc_bytes schema, void (*next)(struct job *));
-/* Asks admind-check whether this is a declared REST call. next gets the TLV of
- * the fields that follow from it (enum inspection_field). confirm:
- * CHECK_HTTP's. */
+/* Asks admind-check whether spec is a declared REST call. next gets the TLV of
+ * the fields that follow from spec (enum inspection_field). confirm: as in
+ * CHECK_HTTP. */
 void job_check_http(struct job *, struct ipc_bytes spec, uint8_t confirm,
     void (*next)(struct job *, struct ipc_bytes fields));
 /* Asks admind-check whether a static prompt's placeholders are all among its
@@ -65,7 +65,7 @@ struct subject {
 };
 /* Inspects the subject in a runner (seal, hold, run, check): next gets the TLV
  * of CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
- * column. Recorded as an execution of its own. */
+ * column. The run is recorded as an execution of its own. */
 void job_inspect(struct job *, const struct subject *, const char *name,
     void (*next)(struct job *, struct ipc_bytes fields));
 
@@ -73,10 +73,10 @@ void job_inspect(struct job *, const struct subject *, const char *name,
  * opened with jsonw_obj; job_done closes it). The object becomes
  * structuredContent and, as text, content[0]. */
 void job_done(struct job *);
-/* Takes a whole object, as PostgreSQL made it, instead of writing one. */
+/* Takes a whole object, as PostgreSQL made it, as the job's JSON object. */
 void job_out(struct job *, struct ipc_bytes object);
-/* The same after a change to the lists that clients see: answers only once
- * every connected gateway dropped its cache (or 200 ms passed). */
+/* Does what job_done does, after a change to the lists that clients see:
+ * answers once every connected gateway dropped its cache, or after 200 ms. */
 void job_done_changed(struct job *);
 /* Writes the result's member "message". */
 void json_kv_message(struct job *, const char *fmt, ...)

@@ -1,6 +1,6 @@
 /*
  * The table of the management tools: rows of management_tool.def, with their
- * texts from schemas/, which schemas.py makes C strings of.
+ * texts from schemas/, which schemas.py turns into C strings.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "management_text.h"
 #include "management_tools.h"
 
-/* The last cell of a row. */
+/* The flags of a row. */
 enum {
 	READ_ONLY = 1,
 	DESTRUCTIVE = 2,
@@ -29,7 +29,7 @@ static const struct management_tool tools[] = {
 #undef M
 };
 
-/* In no list (management_tools.h). */
+/* Not in tools/list (management_tools.h). */
 static const struct management_tool imported = {
     MANAGEMENT_IMPORTED, TEXT_imported};
 /* clang-format on */

@@ -22,12 +22,12 @@ enum management_field {
 #undef MF
 	MF_AFTER_ALL,
 	MF_MAX = MF_AFTER_ALL - 1,
-	/* Added to the number of a field of kind I: a name, where an id could
-	 * be given. manage_named.c replaces it by the id. */
+	/* Added to the number of a field of kind I if a name was given instead
+	 * of an id. manage_named.c replaces the name by the id. */
 	MF_NAMED = 128,
 	/* Not an argument: the JSON Schema of a call's arguments, which follows
-	 * from a prompt's arguments or from a URI (template). After the
-	 * others. */
+	 * from a prompt's arguments or from a URI (template). It is the last
+	 * field. */
 	MF_OBJECT_SCHEMA = 255
 };
 
@@ -60,17 +60,17 @@ struct management_tool {
 	bool read_only;
 	bool destructive; /* may undo something that somebody relies on */
 	bool idempotent;  /* calling twice has the effect of once */
-	bool creates;     /* an object, by a version of the arguments */
-	bool changes;     /* one that is there, likewise */
+	bool creates;     /* makes an object, by a version of the arguments */
+	bool changes;     /* adds a version of the arguments to an object */
 	bool deletes;     /* local_destructive can take it away */
 	enum management_object object;
 };
 
-/* Returns all of them, in the order of tools/list. */
+/* Returns all management tools, in the order of tools/list. */
 const struct management_tool *management_tools(size_t *n);
-/* Not a tool, but a name for admind-check alone: it checks the definition of
- * another MCP server's tool like the arguments of a tool that somebody creates.
- * No client's tool has a blank in its name. */
+/* Not a tool, but a name for admind-check alone: under this name it checks the
+ * definition of another MCP server's tool like the arguments of
+ * mcpbox_create_tool. No client can call it, because of the blank. */
 #define MANAGEMENT_IMPORTED "imported tool"
 /* Finds a tool by name; NULL if there is none. */
 const struct management_tool *management_tool(struct ipc_bytes name);
@@ -79,21 +79,21 @@ const struct management_tool *management_tool(struct ipc_bytes name);
 void management_tool_json(const struct management_tool *, struct buf *out);
 /* Returns the database's word for an object, "tool"; "" for none. */
 const char *management_word(enum management_object);
-/* Returns the rule of one of the patterns in those schemas, in words ("must
- * have ..."); NULL for any other pattern. */
+/* Returns the meaning of a pattern in the schemas, in words ("must have ...");
+ * NULL for a pattern that is in none of them. */
 const char *management_rule(const uint8_t *pattern, size_t n);
 /* Returns name and kind of a field; NULL for a number that the table lacks. */
 const char *management_field(unsigned number, enum management_kind *);
 
-/* Fields of the answer to CHECK_OPENAPI: a group for each operation, which NAME
- * begins, and a line for each operation that was left out. */
+/* Fields of the answer to CHECK_OPENAPI: a group for each operation, which
+ * begins with NAME, and SKIPPED for each operation that was left out. */
 enum openapi_field {
 	OPENAPI_NAME = 1,  /* of the tool */
-	OPENAPI_TITLE = 2, /* this and the next may be absent */
+	OPENAPI_TITLE = 2, /* title and description may be absent */
 	OPENAPI_DESCRIPTION = 3,
 	OPENAPI_ANNOTATIONS = 4, /* JSON */
 	OPENAPI_SPEC = 5,        /* JSON */
-	OPENAPI_FOLLOWS = 6,     /* TLV: the answer of CHECK_HTTP to it */
+	OPENAPI_FOLLOWS = 6,     /* TLV: as CHECK_HTTP answers to SPEC */
 	OPENAPI_SKIPPED = 7      /* text: which operation, and why */
 };
 
@@ -111,10 +111,10 @@ enum inspection_field {
 	INSPECT_ERROR_CONTEXT = 9, /* one line of code each, in order */
 	/* 64 hex digits, of a command's executable; absent for Python */
 	INSPECT_EXECUTABLE_DIGEST = 10,
-	/* These are of kind http; they follow from its specification
+	/* For kind http only: these follow from the specification
 	 * (CHECK_HTTP). */
 	INSPECT_SECRET = 11,  /* any number, sorted */
-	INSPECT_REQUIRE = 12, /* likewise */
+	INSPECT_REQUIRE = 12, /* any number, sorted */
 	INSPECT_CONFIRM = 13  /* u64 1: each call is confirmed */
 };
 

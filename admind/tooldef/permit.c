@@ -3,8 +3,8 @@
 
 #include "permit.h"
 
-/* A name that is missing here needs the highest rights: a forgotten row gives
- * a token nothing. */
+/* A tool without a row needs the highest rights, so a forgotten row gives a
+ * token nothing. */
 const struct permit_tool permit_tools[] = {
 #define M(name, run, scope, reach, object, flags) \
 	{#name, PERMIT_##scope, PERMIT_REACH_##reach},
@@ -72,7 +72,7 @@ is(const char *p, size_t n, struct ipc_bytes a, const char *b,
 	    (c.n == 0 || memcmp(p + a.n + m, c.p, c.n) == 0);
 }
 
-/* The same as mcpbox.token_matches() (0011). */
+/* Decides as mcpbox.token_matches() does (migration 0011). */
 static bool
 matches(const char *list, const char *exposed, struct ipc_bytes server,
     struct ipc_bytes name)

@@ -15,7 +15,7 @@ enum permit_scope {
 	PERMIT_READ = 1,   /* tools:read: lists, completion, subscriptions */
 	PERMIT_CALL = 2,   /* tools:call, which implies READ */
 	PERMIT_MANAGE = 4, /* manage: management tools that change no content */
-	PERMIT_EDIT = 8    /* manage:edit: all of them; implies MANAGE */
+	PERMIT_EDIT = 8    /* manage:edit: all of these; implies MANAGE */
 };
 
 struct permit {
@@ -35,9 +35,9 @@ bool permit_everything(const struct permit *);
 
 /*
  * Returns whether the token may see and use this object. exposed: the name that
- * clients use; server, name: its other name, server__name. A pattern may mean
- * either name. So the pattern of its server also denies an object that an
- * administrator exposes under its bare name.
+ * clients use. server, name: the parts of its other name, server__name. A
+ * pattern may mean either name. So a pattern for a server (server__*) also
+ * denies an object of that server that is exposed under its bare name.
  */
 bool permit_name(const struct permit *, const char *exposed,
     struct ipc_bytes server, struct ipc_bytes name);
@@ -50,8 +50,8 @@ enum permit_reach {
 	/* It touches only the objects that its server_id, tool_id, prompt_id or
 	 * resource_id name: these are judged before it runs. */
 	PERMIT_REACH_IDS,
-	/* Its own statements leave out everything that the token may not see;
-	 * its ids are judged too. */
+	/* The tool's SQL leaves out everything that the token may not see. Ids
+	 * in the arguments are judged, too. */
 	PERMIT_REACH_SELF
 };
 
@@ -69,8 +69,8 @@ extern const struct permit_tool permit_tools[];
 
 /*
  * Returns whether a token with these scopes may call this management tool:
- * FAILURE_NONE, or FORBIDDEN with the sentence. scopes: those that count now,
- * without the scopes that a listener takes away.
+ * FAILURE_NONE, or FORBIDDEN with the sentence. scopes: the token's scopes,
+ * without those that a listener takes away.
  */
 enum failure permit_management(const struct permit *, unsigned scopes,
     const char *tool, const char **sentence);

@@ -1,11 +1,12 @@
 /*
- * Management tools: the way through. The steps they are written with are
- * step.c's.
+ * Management tools: the path of a call. step.c has the steps with which tools
+ * are written.
  *
  *	check -> row opened -> run(job) ... -> row closed -> RESULT
  *
- * A management call is recorded like any other; its owner is this process's
- * epoch, so if admind dies in it the next one closes the row as lost.
+ * A management call is recorded like any other. Its owner is this process's
+ * epoch: if admind dies during the call, the next admind closes the row as
+ * lost.
  */
 #include <string.h>
 
@@ -27,10 +28,10 @@ static const struct db_stmt open_row = {"manage_open",
     DB_FAST};
 
 /*
- * A token that may not use every name may not name objects that it may not see:
- * for this token they do not exist. A tool's result leaves out other objects by
- * itself (permit.h, PERMIT_REACH_SELF), or the tool is not offered to such a
- * token.
+ * Asks whether the token may see the objects that the arguments name. For a
+ * token that may not see an object, the object does not exist. Other objects
+ * are left out by the tool itself (permit.h, PERMIT_REACH_SELF), or the tool is
+ * not offered to such a token.
  */
 static const struct db_stmt judge = {"manage_judge",
     "SELECT mcpbox.token_permits_ids($1::text, $2::text, $3::uuid, $4::uuid)",
@@ -193,8 +194,8 @@ manage_start(struct job *j)
 		job_refuse(j, FAILURE_FORBIDDEN, sentence);
 		return;
 	}
-	/* Anyone who reaches 127.0.0.1 may be `local`: an administrator can
-	 * take the deleting tools from it. */
+	/* Anyone who reaches 127.0.0.1 may be `local`, so an administrator can
+	 * switch off the deleting tools. */
 	if (tool->deletes && !conf_bool(j->a->proc.conf, "local_destructive")) {
 		job_refuse(j, FAILURE_FORBIDDEN,
 		    "deleting is switched off here (local_destructive)");

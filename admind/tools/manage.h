@@ -1,4 +1,4 @@
-/* Management tools: the way to one, and those that make no version. */
+/* Starts management tools, and has the tools that make no version. */
 #ifndef MANAGE_H
 #define MANAGE_H
 
@@ -12,7 +12,7 @@ extern const struct manage_tool manage_tools[];
 /* Takes over a job whose tool is a management tool. */
 void manage_start(struct job *);
 
-/* What serves several tools sees by the job's name which one it is. */
+/* A function that serves several tools tells them apart by the job's name. */
 void manage_list_servers(struct job *);
 void manage_create_server(struct job *);
 void manage_start_server(struct job *);
@@ -20,8 +20,9 @@ void manage_stop_server(struct job *);
 void manage_list_objects(struct job *);
 void manage_delete(struct job *);
 void manage_search_tools(struct job *);
-/* manage_named.c: turns names in the arguments into ids, then manage_judge: may
- * the token name them? Then the tool runs. */
+/* manage_named.c: turns names in the arguments into ids, then calls
+ * manage_judge, which asks whether the token may name them and runs the
+ * tool. */
 void manage_named(struct job *);
 void manage_judge(struct job *);
 void manage_request_publish(struct job *);
@@ -35,8 +36,8 @@ void manage_import_tools(struct job *);
 void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);
-/* Writes members of an object from a row of id, name, number, pre-image,
- * number, pre-image. 0 or -1. */
+/* Writes the comparison of two versions as members of an open object. The row:
+ * id, name, then number and pre-image of each version. 0 or -1. */
 int manage_diff_make(const struct pg_result *, struct jsonw *, struct err *);
 void manage_validate_code(struct job *);
 void manage_call_tool(struct job *);

@@ -1,14 +1,14 @@
 /*
- * mcpbox_validate_code: the result of inspecting a draft, without a draft.
- * Broken code is an answer here, not a failure. Also the rest of
- * mcpbox_call_tool.
+ * mcpbox_validate_code: inspects code as that of a draft is inspected, but
+ * makes no draft. Broken code is an answer here, not a failure. Also those
+ * calls of mcpbox_call_tool that gatewayd can't make.
  */
 #include "manage.h"
 #include "management_tools.h"
 #include "step.h"
 #include "tlv.h"
 
-/* PostgreSQL takes the schema apart: this process reads no JSON. */
+/* PostgreSQL takes the schema apart, since this process reads no JSON. */
 static const struct db_stmt parameters = {
     "manage_validated", "SELECT mcpbox.manage_validated($1::bytea)", DB_FAST};
 
@@ -34,7 +34,7 @@ inspected(struct job *j, struct ipc_bytes fields)
 	job_query(j, &parameters, &p, shown);
 }
 
-/* Without a syntax tree it is unknown whether there is a main. */
+/* Says false for has_main: without a syntax tree main() can't be found. */
 static void
 broken(struct job *j, const char *why)
 {
@@ -62,8 +62,8 @@ manage_validate_code(struct job *j)
 		job_inspect(j, &what, "validate_code", inspected);
 }
 
-/* gatewayd calls the named tool itself (mcp_params.c); only calls that it can't
- * make come here. */
+/* gatewayd calls the named tool itself (mcp_params.c). Only calls that gatewayd
+ * can't make come here. */
 void
 manage_call_tool(struct job *j)
 {

@@ -4,9 +4,9 @@
  * order. The statement's answer goes out unchanged, since this process reads no
  * JSON.
  *
- * The functions are in sql/schema/manage.sql, and newer ones and newer bodies
- * in sql/migrations. Null means that there is no such object. Any other failure
- * is the function's own.
+ * The functions are in sql/schema/manage.sql, newer ones and newer bodies in
+ * sql/migrations. A function returns null if there is no such object, and
+ * raises every other failure itself.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "management_tools.h"
 #include "step.h"
 
-/* Parameters that are not arguments; above the fields' numbers. */
+/* Parameters that are not arguments. They are above the numbers of fields. */
 enum {
 	P_NEW_ID = 240,  /* a uuid for the new object */
 	P_ACTOR = 241,   /* the principal of the job */
@@ -32,7 +32,7 @@ struct made {
 	const char *tool;
 	struct db_stmt stmt;
 	uint8_t param[PARAMS_MAX]; /* MF_* or P_*, ended by 0 */
-	/* the set of callable objects: gateways are told */
+	/* changes the set of callable objects, so gateways are told */
 	bool changes;
 	const char *missing;
 };

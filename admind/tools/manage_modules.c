@@ -46,7 +46,7 @@ requested(struct job *j, const struct pg_result *rows)
 	jsonw_kv_bool(&j->json, "success", true);
 	json_kv_id(&j->json, "request_id", &request);
 	json_kv_bytes(&j->json, "module_name", db_bytes(rows, 0, 1));
-	/* A module that is in no store yet is approved once it is stored, or
+	/* A module that is in no store yet is approved once it is stored, or it
 	 * waits for a person. */
 	if (db_bool(rows, 0, 2))
 		policies_approve(j, &request, answer);
@@ -55,9 +55,9 @@ requested(struct job *j, const struct pg_result *rows)
 }
 
 /*
- * Returns the module of Python's own that a request names: its name up to a dot
- * or ==, as an import spells it; NULL: none. Such a name reaches no package of
- * an index, since the interpreter finds its own module first.
+ * Returns the module of Python's standard library that a request names, up to a
+ * dot or ==; NULL if it names none. A package of an index with such a name
+ * could not be imported, since the interpreter finds its own module first.
  */
 static const char *
 of_python(struct ipc_bytes name, bool *submodule)
@@ -74,7 +74,7 @@ of_python(struct ipc_bytes name, bool *submodule)
 	return NULL;
 }
 
-/* Asks nobody: there is nothing to decide. */
+/* Answers without a request, since there is nothing to decide. */
 static void
 answer_of_python(struct job *j, const char *module, bool submodule)
 {

@@ -4,8 +4,8 @@
  * of the one object of that name.
  *
  * A token that may not use every name finds only objects that it may name. So a
- * name tells it no more than an id would: neither that an object exists, nor
- * that a name is ambiguous because of that object.
+ * name tells the token no more than an id would: neither that a hidden object
+ * exists, nor that a name is ambiguous because of a hidden object.
  */
 #include <string.h>
 
@@ -38,8 +38,8 @@ is_named(const struct tlv *f, uint8_t *tag)
 	return true;
 }
 
-/* The kind of object that a field names: the kind for PostgreSQL, its words,
- * and the tool that lists it. */
+/* The kind of object that a field names: the word for PostgreSQL, the words for
+ * a person, and the tool that lists such objects. */
 struct named {
 	const char *kind, *words, *list;
 };

@@ -35,7 +35,7 @@ enum {
 	C_UNDECLARED
 };
 
-/* The next step is in the answer already; this tells its effect. */
+/* Completes the answer, which has the next step already, with the status. */
 static void
 answer(struct job *j, bool approved)
 {
@@ -100,8 +100,8 @@ requested(struct job *j, const struct pg_result *rows)
 		answer(j, false);
 }
 
-/* Takes tool_id or tool_ids, as uuids, each once. 0, or -1 with the job
- * failed. */
+/* Adds the uuids of tool_id or tool_ids to out, each once. 0, or -1 with the
+ * job failed. */
 static int
 take_tools(struct job *j, struct db_array *out)
 {

@@ -58,8 +58,8 @@ manage_delete(struct job *j)
 
 enum { FOUND_DEFAULT = 10 };
 
-/* For a token that may not see everything: the best of many, without those that
- * it may not see. */
+/* For a token that may not see everything: takes the best 1000 tools, drops
+ * those that the token may not see, and cuts the list. */
 static const struct db_stmt search = {"manage_search",
     "SELECT exposed_name, title, description, server_name"
     " FROM mcpbox.search_tools($1::text, CASE WHEN $3::text IS NULL"

@@ -1,7 +1,7 @@
 /*
- * Management tools for review: asking for it, and seeing its state. None of
- * them decides: that takes a person at the admin panel or at mcpboxctl, and the
- * vault's seal.
+ * Management tools that ask for a review and show its state. None of them
+ * decides: a decision takes a person at the admin panel or at mcpboxctl, and
+ * the vault's seal.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "management_tools.h"
 #include "step.h"
 
-/* Shown requests of each kind. */
+/* The most requests of each kind that are shown. */
 enum { PENDING_SHOWN = 50 };
 
 /* ---- mcpbox_request_publish ---- */
@@ -69,7 +69,7 @@ manage_request_publish(struct job *j)
 		return;
 	(void)job_field(j, MF_NOTES, &notes);
 	uuid_v7(&request);
-	uuid_v7(&version); /* used if a rejected version is asked for again */
+	uuid_v7(&version); /* for a rejected version that is requested again */
 	db_params_init(&p);
 	db_p_id(&p, &request);
 	db_p_id(&p, &version);
@@ -129,7 +129,7 @@ static const struct db_stmt tool_status = {"manage_tool_status",
     " WHERE t.id = $1::uuid AND t.deleted_at IS NULL",
     DB_FAST};
 
-/* Writes a text, or null unless `have`. */
+/* Writes a text if `have`, else null. */
 static void
 kv_maybe(struct jsonw *w, const char *name, bool have, struct ipc_bytes value)
 {
@@ -219,8 +219,8 @@ manage_get_tool_status(struct job *j)
 
 /* ---- mcpbox_list_pending_requests ---- */
 
-/* Oldest first, a limited number of each kind; each row has the total of its
- * kind. */
+/* Returns the oldest requests, a limited number of each kind. Each row has the
+ * total of its kind. */
 static const struct db_stmt pending = {"manage_pending",
     "SELECT k.kind, k.n, r.id, r.tool_id, t.name, s.name, r.requested_at,"
     "  v.version_no, v.exposed_name, r.requested_by, m.name,"
@@ -233,7 +233,7 @@ static const struct db_stmt pending = {"manage_pending",
     "  WHERE a.state = 'pending' AND a.kind = k.kind"
     "  ORDER BY a.requested_at, a.id LIMIT $1::int8) r ON true"
     " JOIN mcpbox.servers s ON s.id = r.server_id"
-    /* a look for each row of the page, not a scan for all of them */
+    /* OFFSET 0: one look-up for each row of the page, not one scan */
     " LEFT JOIN LATERAL (SELECT x.name FROM mcpbox.tools x"
     "  WHERE x.id = r.tool_id OFFSET 0) t ON true"
     " LEFT JOIN LATERAL (SELECT x.version_no, x.exposed_name"

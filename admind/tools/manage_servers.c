@@ -12,13 +12,14 @@
 #include "step.h"
 #include "token.h"
 
-/* Default page size (the tool's schema says so too). */
+/* Default page size (the tool's schema has the same number). */
 enum { PAGE_SIZE = 50 };
 
 static const struct db_stmt list_servers = {"manage_list_servers",
     "WITH c AS (SELECT count(*) AS n FROM mcpbox.servers"
     "  WHERE deleted_at IS NULL"
-    /* asked for tokens only: the function is most of this statement */
+    /* The function takes most of this statement's time, so it is called
+     * only if the caller has a token. */
     "  AND ($3::text IS NULL"
     "   OR mcpbox.token_permits_server($3::text, $4::text, name)))"
     " SELECT c.n, s.id, s.name, s.description, s.status, s.created_at,"
@@ -116,15 +117,15 @@ manage_create_server(struct job *j)
 }
 
 /*
- * One function in the database switches: from its commit on no call by name
- * begins (the intent row checks the server again). The answer waits until
- * gateways dropped their lists.
+ * set_server_status() switches a server. After a stop is committed, no call by
+ * name begins, because writing the intent row checks the server again. The
+ * answer waits until gateways dropped their lists.
  *
  * Any principal with the scope manage may ask. Starting a server that an
- * administrator or root stopped would undo the emergency stop: that function
- * refuses it (migration 0026), by the role of the transaction, which only
- * ADMIN_ACTION sets (adminact.c). No argument of a management tool reaches the
- * role.
+ * administrator or root stopped would undo the emergency stop, so
+ * set_server_status() refuses it (migration 0026). It decides by the role of
+ * the transaction, which only ADMIN_ACTION sets (adminact.c). No argument of a
+ * management tool reaches the role.
  */
 static const struct db_stmt set_status = {"manage_set_status",
     "WITH done AS MATERIALIZED (SELECT mcpbox.set_server_status($1::uuid,"
@@ -132,7 +133,7 @@ static const struct db_stmt set_status = {"manage_set_status",
     " SELECT done.changed, s.id, s.name, $2::text, (SELECT count(*)"
     "  FROM mcpbox.tools t WHERE t.server_id = s.id AND t.enabled"
     "  AND t.serving_version IS NOT NULL AND t.object = 'tool'),"
-    /* as it was before this statement: of use where nothing changed */
+    /* the state before this statement: used only if nothing changed */
     "  CASE s.status WHEN 'stopped' THEN"
     "  mcpbox.server_stop_words(s, 'start') END"
     " FROM done, mcpbox.servers s WHERE s.id = $1::uuid",
@@ -158,8 +159,8 @@ set_status_rows(struct job *j, const struct pg_result *rows)
 		json_kv_message(j, "Nothing changed: %.*s.", (int)words.n,
 		    (const char *)words.p);
 	} else if (!running && !changed) {
-		/* Somebody stopped it while this waited: the row shows the time
-		 * before. */
+		/* Somebody stopped the server while this statement waited, and
+		 * the row shows the server as it was before. */
 		json_kv_message(j,
 		    "Nothing changed: somebody stopped it meanwhile; "
 		    "mcpbox_get_server says who, and who may start it.");

@@ -1,4 +1,5 @@
-/* The handler of each management tool: cells of management_tool.def. */
+/* The handler of each management tool: made from the rows of
+ * management_tool.def. */
 #include "manage.h"
 #include "step.h"
 #include "versions.h"

@@ -11,8 +11,8 @@
 
 enum { PAGE_SIZE = 50 };
 
-/* The objects that a token's patterns let it see; without a token nothing is
- * checked. */
+/* Keeps only objects that the token's patterns let it see. Without a token
+ * every object is kept. */
 #define SEEN(t)                                                              \
 	" AND ($5::text IS NULL OR mcpbox.token_permits($5::text, $6::text," \
 	" (SELECT w.exposed_name FROM mcpbox.tool_versions w"                \
@@ -28,7 +28,7 @@ static const struct db_stmt list_objects = {"manage_list_objects",
     "  CASE t.object WHEN 'resource' THEN v.uri END,"
     "  CASE t.object WHEN 'template' THEN v.uri END, v.mime_type"
     " FROM mcpbox.servers s"
-    /* once, not for each row of the page */
+    /* counted once, not for each row of the page */
     " CROSS JOIN LATERAL (SELECT count(*) AS n FROM mcpbox.tools c"
     "  WHERE c.server_id = s.id AND c.deleted_at IS NULL"
     "  AND c.object = ANY (string_to_array($4::text, ' '))" SEEN("c") ") c"

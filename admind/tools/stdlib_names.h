@@ -1,7 +1,7 @@
 /*
- * The modules that Python itself has, by sys.stdlib_module_names of the
- * interpreter version that runners embed (stdlib.py, when built). Private ones,
- * which begin with an underscore, are left out.
+ * The modules of Python's standard library, from sys.stdlib_module_names of the
+ * interpreter version that runners embed (stdlib.py, at build time). Private
+ * modules, which begin with an underscore, are left out.
  */
 #ifndef STDLIB_NAMES_H
 #define STDLIB_NAMES_H

@@ -8,7 +8,7 @@
 #include "version.h"
 #include "version_gate.h"
 
-/* A pre-image is not larger than CONTENT may carry to the vault. */
+/* The largest pre-image that the message CONTENT can carry to the vault. */
 enum { PREIMAGE_MAX = IPC_BLOB_MAX };
 
 /* Maps tool arguments to version fields, in field order. */
@@ -104,9 +104,9 @@ draft_names(
 }
 
 /*
- * Copies every field with tag `from` of a list as tag `to`. An empty text
- * clears: no field is written for it. An empty array of names, an empty title
- * and an empty MIME type come as empty texts. Returns the number of fields
+ * Copies every field with tag `from` of a list as tag `to`. An empty array of
+ * names, an empty title and an empty MIME type come as an empty text: then no
+ * field is written, so the new version has none. Returns the number of fields
  * found.
  */
 static int
@@ -240,8 +240,8 @@ foreign(enum draft_kind kind, struct ipc_bytes fields, uint8_t tag)
 	}
 }
 
-/* Writes a field of a prompt or resource that is not simply an argument.
- * Returns whether tag is such a field. */
+/* Writes a field of a prompt or resource that is not simply copied from an
+ * argument. Returns whether tag is such a field. */
 static bool
 of_object(const struct draft *d, struct ipc_bytes fields,
     struct ipc_bytes before, enum draft_kind kind, uint8_t tag, struct buf *out)
@@ -285,7 +285,7 @@ of_http(enum draft_kind kind, struct ipc_bytes inspected, uint8_t tag,
 		(void)copy(out, tag, inspected, INSPECT_REQUIRE);
 		return true;
 	case VERSION_CONFIRM:
-		/* If it does not follow, it may have been asked for. */
+		/* If the call demands no confirmation, the author may. */
 		return copy(out, tag, inspected, INSPECT_CONFIRM) > 0;
 	default:
 		return false;
@@ -333,9 +333,9 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 	tlv_puts(out, VERSION_EXPOSED_NAME, d->exposed);
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
 		uint8_t tag = same[i].version;
-		/* New code has a new signature: its schema replaces the old
-		 * one, as a command's digest does. A description that somebody
-		 * wrote remains. */
+		/* New code has a new signature, so the new schema replaces the
+		 * old one. A command's new digest replaces the old one, too. A
+		 * description that somebody wrote remains. */
 		bool fresh = tag == VERSION_INPUT_SCHEMA ||
 		    tag == VERSION_EXECUTABLE_DIGEST;
 
@@ -343,7 +343,7 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 		    of_object(d, fields, before, kind, tag, out) ||
 		    of_http(kind, inspected, tag, out))
 			continue;
-		/* Modules asked for by name, as their exact content. */
+		/* Modules are named, but written as their exact content. */
 		if (tag == VERSION_MODULE &&
 		    tlv_find(fields.p, fields.n, MF_MODULE, &t) == 1) {
 			buf_put(out, d->lock.p, d->lock.len);

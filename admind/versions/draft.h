@@ -21,7 +21,7 @@ struct draft {
 	char exposed[NAME_SERVER_MAX + 2 + NAME_TOOL_MAX + 1];
 	char object[9];      /* prompt, resource, template; "": a tool */
 	struct buf before;   /* pre-image of the version before, or empty */
-	int32_t base;        /* that version's number */
+	int32_t base;        /* number of the version before */
 	uint64_t code_bytes; /* the server's limit, or 0 */
 	struct buf lock;     /* TLV: a VERSION_MODULE for each module asked for,
 			      * sorted; used if the fields name modules */
@@ -47,8 +47,8 @@ enum draft_kind draft_kind(const struct draft *, struct ipc_bytes fields);
 /* Returns the kind of the version before; Python if there is none. */
 enum draft_kind draft_kind_before(const struct draft *);
 bool draft_is_command(const struct draft *, struct ipc_bytes fields);
-/* Finds one field of the version in the making or, without it, of the version
- * before: 1 found, 0 absent. argument: enum management_field. */
+/* Finds one field in `fields` (tag `argument`, enum management_field) or, if
+ * absent there, in the version before (tag `version`). 1 found, 0 absent. */
 int draft_field(const struct draft *, struct ipc_bytes fields, uint8_t argument,
     uint8_t version, struct ipc_bytes *out);
 /* Returns a TLV list with the VERSION_MODULE fields that the version will
@@ -69,8 +69,7 @@ struct ipc_bytes draft_modules(const struct draft *, struct ipc_bytes fields);
 int draft_make(struct draft *, struct ipc_bytes fields,
     struct ipc_bytes inspected, struct err *);
 
-/* Returns whether the fields ask for another content (not only for
- * `enabled`). */
+/* Returns whether the fields change content, and not only `enabled`. */
 bool draft_asked(struct ipc_bytes fields);
 /* Writes the names of the given fields, "name, python_code", into buf. */
 void draft_note(struct ipc_bytes fields, char *buf, size_t len);

@@ -9,8 +9,8 @@
 #include "version.h"
 #include "versions.h"
 
-/* Checks the fields of a declared REST call: fields that follow from its
- * specification can't be given otherwise. NULL, or the error. */
+/* Checks the fields of a declared REST call. Fields that follow from the
+ * specification can't be given as arguments. Returns NULL, or the error. */
 const char *
 manage_http_wrong(struct job *j, const struct draft *d, struct ipc_bytes *spec)
 {
@@ -36,7 +36,7 @@ manage_http_wrong(struct job *j, const struct draft *d, struct ipc_bytes *spec)
 	return NULL;
 }
 
-/* Returns CHECK_HTTP's value: 0 not given, 1 false, 2 true. */
+/* Returns `confirm` for CHECK_HTTP: 0 not given, 1 false, 2 true. */
 static uint8_t
 confirm_asked(struct job *j)
 {

@@ -1,7 +1,7 @@
 /*
- * Compares an input_schema that somebody wrote beside python_code with main's
- * signature: a call that one lets in and the other refuses would fail each
- * time. PostgreSQL takes both apart, since this process reads no JSON.
+ * Compares an input_schema that the author wrote beside python_code with the
+ * signature of main(). A call that only one of the two accepts would fail each
+ * time. PostgreSQL compares them, since this process reads no JSON.
  */
 #include "draft.h"
 #include "management_tools.h"

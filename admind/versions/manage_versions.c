@@ -28,7 +28,7 @@ fields_of(const struct job *j)
 	return ipc_bytes(j->fields.p, j->fields.len);
 }
 
-/* The draft hangs on the job and is freed with it. */
+/* Makes the job's draft, which is freed with the job. */
 static struct draft *
 draft_of(struct job *j)
 {
@@ -51,7 +51,7 @@ word_of(const struct job *j)
 	return management_word(j->manage->object);
 }
 
-/* Shows the version just stored: the model sees the schema its code got. */
+/* Shows the version just stored, so the model sees the schema of its code. */
 static void
 show_draft(struct job *j, const struct draft *d, int64_t version)
 {
@@ -76,8 +76,8 @@ show_draft(struct job *j, const struct draft *d, int64_t version)
 
 /*
  * Finds the content of the new version, from the fields and the version before.
- * Each kind has its own parts and no others'. code_bytes: the server's limit, 0
- * for the configured one. 0, or -1 with the job ended.
+ * Refuses fields that the version's kind does not have. code_bytes: the
+ * server's limit, 0 for the configured one. 0, or -1 with the job ended.
  */
 static int
 subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
@@ -136,8 +136,8 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 	return 0;
 }
 
-/* Makes the pre-image, checks a command or a static prompt once more as a whole
- * (its other half may be an older version's), then calls next. */
+/* Makes the pre-image and calls next. Before, checks a command or static prompt
+ * as a whole, since one of its two fields may come from the version before. */
 static void
 make(struct job *j, struct ipc_bytes inspected, void (*next)(struct job *))
 {
@@ -235,7 +235,7 @@ create_server(struct job *j, const struct pg_result *rows)
 		    "mcpbox_list_servers");
 		return;
 	}
-	/* Refused early, before a runner is spent; the database decides. */
+	/* Spares a runner if the name is taken; the database decides. */
 	if (!db_null(rows, 0, 2)) {
 		word = db_bytes(rows, 0, 2);
 		job_fail(j, FAILURE_CONFLICT,
@@ -325,7 +325,7 @@ update_switched(struct job *j, const struct pg_result *rows)
 	struct draft *d = j->data;
 
 	jsonw_kv_bool(&j->json, "enabled", enabled);
-	/* Without a new version nothing was written yet. */
+	/* Without a new version the answer is still empty. */
 	if (d->preimage.len == 0) {
 		jsonw_kv_bool(&j->json, "success", true);
 		json_kv_id(&j->json, "id", &d->tool_id);
@@ -342,7 +342,7 @@ update_switched(struct job *j, const struct pg_result *rows)
 		job_done(j);
 }
 
-/* Sets the switch if the fields ask for it, else ends. */
+/* Sets `enabled` if the fields have it, else ends the job. */
 static void
 update_enabled(struct job *j)
 {
@@ -411,8 +411,8 @@ update_compare(struct job *j, struct ipc_bytes inspected)
 	manage_signature(j, inspected, update_inspected);
 }
 
-/* Inspects new code, a new command or another kind again, and code with a new
- * schema. */
+/* Inspects the version if its code, command or kind is new, or if code has a
+ * new schema. */
 static void
 update_inspect(struct job *j)
 {
@@ -428,8 +428,8 @@ update_inspect(struct job *j)
 		inspect = inspect || job_field(j, content[i], &f) == 1;
 	if (subject_of(j, d->code_bytes, &what) == -1)
 		return;
-	/* Kind http: the whole version follows from it, whatever was
-	 * changed. */
+	/* Other fields follow from the specification of kind http, so it is
+	 * checked whatever was changed. */
 	if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
 		manage_http_check(j, what.code, update_inspected);
 	else if (inspect && draft_kind(d, fields_of(j)) != DRAFT_STATIC)
@@ -440,7 +440,7 @@ update_inspect(struct job *j)
 
 /* ---- modules: names become the exact granted entries ---- */
 
-/* The names are one text: in an array's form they would need escaping. */
+/* The names are one text, because an array literal would need escaping. */
 static const struct db_stmt module_lock = {"manage_module_lock",
     "SELECT k FROM mcpbox.module_lock($1::uuid,"
     " string_to_array($2::text, E'\\n')) k",
@@ -521,7 +521,7 @@ update_found(struct job *j, const struct pg_result *rows)
 		    word_of(j));
 		return;
 	}
-	/* Refused before a draft is made; set_tool_enabled() decides. */
+	/* Spares a draft if this is forbidden; set_tool_enabled() decides. */
 	if (job_number(j, MF_ENABLED, 0) == 1 && !db_null(rows, 0, 9)) {
 		f = db_bytes(rows, 0, 9);
 		job_fail(

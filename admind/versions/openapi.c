@@ -6,7 +6,7 @@
  * The document is untrusted text. No part of it is fetched, run or believed:
  * admind-check turns it into specifications like those that people write, and a
  * person approves each. Even where a policy approves tools by itself, these
- * wait: no person has written them.
+ * tools wait for a person, because no person has written them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "openapi.h"
 #include "tlv.h"
 
-/* The largest number that CHECK_OPENAPI makes. */
+/* TOOLS_MAX: the most tools that CHECK_OPENAPI makes of a document. */
 enum { TOOLS_MAX = 50, SKIPPED_MAX = 64 * 1024 };
 
 struct openapi {
@@ -29,7 +29,7 @@ struct openapi {
 	bool bare;
 	struct ipc_id server_id;
 	char actor[PRINCIPAL_MAX + 1];
-	struct buf base, both; /* the document, then the operations */
+	struct buf base, both; /* both: document, then operations */
 	size_t document_len;
 	struct buf skipped; /* text, one a line: why operations were left out */
 	openapi_cb *cb;
@@ -54,8 +54,8 @@ end_err(struct openapi *o, const struct err *e)
 	end(o, e->failure, e->text, ipc_bytes(NULL, 0));
 }
 
-/* Answers the tools that were made, the operations left out, and why. All or
- * nothing, except for names that are taken. */
+/* Makes all tools or none, but leaves out those whose names are taken. Answers
+ * the tools that were made, the operations left out, and why. */
 static const struct db_stmt import = {"openapi_import",
     "SELECT mcpbox.import_http_tools($1::uuid, $2::uuid[], $3::uuid[],"
     " $4::bytea[], string_to_array($5::text, E'\\n'), $6::text)",
@@ -76,10 +76,10 @@ imported(void *arg, const struct pg_result *rows, const struct err *err)
 
 /* ---- drafts ---- */
 
-/* Reads the group of fields that begins at r's NAME (in *name), up to the next
- * one: as arguments of mcpbox_create_tool, and as the fields that follow from
- * the specification. 1: *next is the next group's name; 0: that was the
- * last. */
+/* Reads one tool's group of fields, whose OPENAPI_NAME is read already (*name).
+ * fields gets them as arguments of mcpbox_create_tool, *follows the fields that
+ * follow from the specification. 1: *next is the next group's OPENAPI_NAME. 0:
+ * this was the last group. */
 static int
 group(struct tlv_reader *r, struct openapi *o, const struct tlv *name,
     struct buf *fields, struct ipc_bytes *follows, struct tlv *next)
@@ -313,8 +313,9 @@ openapi_import(struct admind *a, const struct ipc_id *server, const char *actor,
 
 /* ---- OPENAPI_IMPORT ---- */
 
-/* Allowed for an administrator's login that the vault knows, or uid 0, as with
- * ADMIN_ACTION. It only makes requests, which others decide. */
+/* OPENAPI_IMPORT is allowed for an administrator's login that the vault knows,
+ * or uid 0, as ADMIN_ACTION is. It only makes requests, and these await
+ * review. */
 static void
 op_ended(void *arg, const struct openapi_end *e)
 {
@@ -327,8 +328,8 @@ op_ended(void *arg, const struct openapi_end *e)
 		op_answer(op, IPC_ADMIN_JSON, &m);
 }
 
-/* op->buf: base URL, a line feed, document, operations; number: the length of
- * the document. */
+/* op->buf has the base URL, a line feed, the document and the operations.
+ * op->number is the length of the document. */
 static void
 op_run(struct op *op)
 {

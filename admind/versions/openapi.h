@@ -1,6 +1,7 @@
 /*
- * Operations of an OpenAPI document as tools of kind http, each a request in
- * the queue of approvals: for mcpbox_import_openapi and for administrators.
+ * Makes tools of kind http from the operations of an OpenAPI document, each a
+ * request in the queue of approvals: for mcpbox_import_openapi and for
+ * administrators.
  */
 #ifndef OPENAPI_H
 #define OPENAPI_H
@@ -14,9 +15,9 @@ struct openapi_end {
 };
 typedef void openapi_cb(void *arg, const struct openapi_end *);
 
-/* Imports a document. document: JSON; base_url: instead of its servers, or
- * empty; operations: lines, or empty for all. Calls cb once with the end,
- * perhaps at once. */
+/* Imports a document. document: JSON. base_url: replaces the servers that the
+ * document names, or empty. operations: lines, or empty for all. Calls cb once
+ * with the result, perhaps before openapi_import returns. */
 void openapi_import(struct admind *, const struct ipc_id *server,
     const char *actor, struct ipc_bytes document, struct ipc_bytes base_url,
     struct ipc_bytes operations, openapi_cb *, void *arg);

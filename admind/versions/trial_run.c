@@ -28,8 +28,8 @@
 
 enum {
 	/* With the queue and the way back, the test must end before the
-	 * management call does (MANAGEMENT_DEADLINE_MS); a longer run needs a
-	 * call. */
+	 * management call does (MANAGEMENT_DEADLINE_MS). A longer run needs a
+	 * real call of the tool. */
 	TEST_TIMEOUT_MAX_MS = 40 * 1000,
 	TEST_WAIT_MS = QUEUE_MS + TEST_TIMEOUT_MAX_MS + 10 * 1000,
 };
@@ -37,7 +37,7 @@ enum {
 #define LIMIT_SQL(SYMBOL, name, unit, min, max, context, version, reason) \
 	", coalesce(v." name ", l." name ", 0)"
 
-/* Columns; limits from C_LIMITS on, in the table's order. */
+/* Columns of test_version. Limits begin at C_LIMITS, in the order of LIMITS. */
 enum {
 	C_OBJECT,
 	C_ID,
@@ -137,8 +137,8 @@ found(struct job *j, const struct pg_result *rows)
 		    "only tools can be tried: this is no tool");
 		return;
 	}
-	/* mcpbox's own code does it, and its network access is the thing to
-	 * review. */
+	/* Such a tool is run by mcpbox's own code. Its network access must be
+	 * reviewed first. */
 	if (ipc_streq(db_bytes(rows, 0, C_KIND), "http") ||
 	    ipc_streq(db_bytes(rows, 0, C_KIND), "mcp")) {
 		job_fail(j, FAILURE_INVALID_ARGUMENTS,
@@ -205,8 +205,9 @@ put_limits(struct test *t, const struct pg_result *rows)
 	t->timeout_ms = (uint32_t)timeout;
 }
 
-/* Adds code with its modules, or a command with the executable it was drafted
- * for, as the vault takes them from an approved version. */
+/* Adds the code with its modules, or the command with the digest of the
+ * executable that it was drafted for. The vault takes the same fields from an
+ * approved version. */
 static int
 put_kind(
     struct test *t, bool command, struct ipc_bytes preimage, struct err *err)
@@ -305,8 +306,8 @@ show(struct test *t, const struct own_end *e)
 {
 	struct db_params p;
 
-	/* The test's own record has the result, without the values of telling
-	 * names (kept.h). */
+	/* The record of the test's execution has the result, without the values
+	 * of members whose names look secret (kept.h). */
 	t->j->result_elsewhere = true;
 	db_params_init(&p);
 	db_p_bytes(&p, e->body.p, e->body.n);

@@ -1,4 +1,4 @@
-/* Tools that make a version or try one. */
+/* Management tools that make a version or try one. */
 #ifndef VERSIONS_H
 #define VERSIONS_H
 
@@ -16,11 +16,11 @@ void manage_test_code(struct job *);
 void manage_signature(struct job *, struct ipc_bytes inspected,
     void (*next)(struct job *, struct ipc_bytes));
 
-/* manage_http.c: returns the error in the fields of a version of kind http; or
- * NULL, with its specification, given now or before. */
+/* manage_http.c: returns the error in the fields of a version of kind http, or
+ * NULL with the specification, from the fields or the version before. */
 const char *manage_http_wrong(
     struct job *, const struct draft *, struct ipc_bytes *spec);
-/* As job_check_http, with the `confirm` that was asked for. */
+/* Does what job_check_http does, with the `confirm` that was asked for. */
 void manage_http_check(struct job *, struct ipc_bytes spec,
     void (*next)(struct job *, struct ipc_bytes));
 

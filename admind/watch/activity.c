@@ -1,12 +1,12 @@
 /*
- * The activity log: events that became no execution.
+ * The activity log: events that are not executions.
  *
  * Anyone who can reach a listener can make entries at any rate. So entries are
  * merged and counted for a second, then written by one statement. No entry
  * holds a text that a caller chose, except the name he called, cleaned. If a
  * caller always calls new names, a few of these names are logged and the rest
- * become one entry without a name. Otherwise he would take all the room there
- * is, and push the others' entries out of the log within minutes.
+ * become one entry without a name. Otherwise this caller would take all the
+ * room there is, and push other entries out of the log within minutes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "json_kv.h"
 #include "log.h"
 
-enum { NAMES_MAX = 4 }; /* of one caller, in a second */
+enum { NAMES_MAX = 4 }; /* different names of one caller in a second */
 
 enum level { INFO, WARNING, ERROR };
 
@@ -48,9 +48,9 @@ struct entry {
 struct activity {
 	struct entry entry[ACTIVITY_PENDING_MAX];
 	unsigned n;
-	unsigned sent; /* of them: at the database */
+	unsigned sent; /* so many of the n are at the database */
 	uint64_t dropped;
-	bool up; /* the database, as last noted */
+	bool up; /* the database was reachable when last noted */
 };
 
 int
@@ -120,8 +120,8 @@ same_caller(const struct entry *x, const struct entry *y)
 	    strcmp(x->principal, y->principal) == 0;
 }
 
-/* Returns the entry that is like this one, or NULL. Entries that are at the
- * database already are not changed any more. */
+/* Returns the entry that equals e, or NULL. Entries that were sent to the
+ * database are not looked at, because they can't change any more. */
 static struct entry *
 find(struct activity *log, struct entry *e)
 {
@@ -164,7 +164,7 @@ activity_note(struct admind *a, enum activity_kind kind, const char *principal,
 	same = find(log, &e);
 	if (same != NULL) {
 		same->count += n;
-		return; /* followers have seen the first one */
+		return; /* followers have seen the first such entry */
 	}
 	if (log->n == ACTIVITY_PENDING_MAX) {
 		log->dropped += n;
@@ -185,7 +185,7 @@ added(void *arg, const struct pg_result *rows, const struct err *err)
 
 	log->sent = 0;
 	if (err != NULL && err->failure == FAILURE_STORAGE_UNAVAILABLE)
-		return; /* again, with later entries */
+		return; /* the entries are sent again, with later ones */
 	if (err != NULL)
 		log_event(LOG_LV_ERR, "activity", "%s", err->text);
 	memmove(log->entry, log->entry + sent,

@@ -1,10 +1,11 @@
 /*
  * The audit chain's anchors: the vault signs the head each minute and at each
- * approval; the signature is stored, and written to the journal.
+ * approval. The signature is stored, and written to the journal.
  *
- * The database's owner could rewrite the whole chain with new hashes; it can't
- * make the vault's signatures, and it can't take lines out of the journal that
- * were sent on. `mcpboxctl audit verify` compares all three.
+ * The database's owner could rewrite the whole chain with new hashes. But he
+ * can't make the vault's signatures, and he can't remove lines of the journal
+ * that were sent to another machine. `mcpboxctl audit verify` compares chain,
+ * signatures and journal.
  */
 #include <string.h>
 
@@ -19,8 +20,8 @@ static const struct db_stmt store = {"audit_anchor",
     "SELECT mcpbox.anchor_store($1::int8, $2::bytea, $3::bytea, $4::bytea)",
     DB_SURE};
 
-/* The rows as they are hashed, and the stated end of the chain, in one
- * statement: one state of the database. */
+/* Reads the rows as they are hashed and the head of the chain in one statement,
+ * so that they are of one state of the database. */
 static const struct db_stmt read_rows = {"audit_read",
     "SELECT h.seq, h.hash, (SELECT coalesce(max(seq), 0)"
     " FROM mcpbox.audit_anchors), l.seq, l.prev, l.hash,"
@@ -34,7 +35,7 @@ static const struct db_stmt read_rows = {"audit_read",
 static struct {
 	uint64_t seq;
 	struct ipc_hash head, signature;
-	bool again; /* the head moved while one was being signed */
+	bool again; /* the head moved while the vault signed */
 } pending;
 
 static void
@@ -47,9 +48,9 @@ done(struct admind *a)
 	}
 }
 
-/* Writes the line once the anchor is in the database: an anchor that the
- * journal names and the database lacks was taken out (mcpboxctl audit verify).
- * The vault wrote its own line when it signed. */
+/* Writes the journal's line, but only once the anchor is in the database. So an
+ * anchor that the journal names and the database lacks was removed (mcpboxctl
+ * audit verify). The vault wrote a line of its own when it signed. */
 static void
 stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -129,7 +130,7 @@ audit_sign(struct admind *a)
 	db_query(a->db, &head, NULL, got_head, a);
 }
 
-/* ---- reading it, for mcpboxctl audit verify ---- */
+/* ---- reading the chain, for mcpboxctl audit verify ---- */
 
 /* Room for one more row of the largest kind. */
 enum { ROW_BYTES_MAX = 32 * 1024 };
@@ -189,8 +190,8 @@ got_rows(void *arg, const struct pg_result *rows, const struct err *err)
 	buf_free(&b);
 }
 
-/* Only from the socket that admits uid 0. It reads only; an administrator's
- * login may read the same by ADMIN_QUERY, with less detail. */
+/* AUDIT_READ comes only from the socket that admits uid 0. It only reads. An
+ * administrator's login may read the chain by ADMIN_QUERY, with less detail. */
 int
 audit_message(struct link *l, struct ipc_frame *f)
 {

@@ -2,10 +2,10 @@
  * The live tail: ACTIVITY_FOLLOW asks for all events from now on, and gets them
  * as lines of JSON, several in each PART.
  *
- * It must cost calls nothing: no line is made while there is no follower; the
- * lines between two sendings are bounded; and a connection with much to send
- * gets no lines (that connection also carries answers that people wait for).
- * Left out lines are counted and the count is told.
+ * The tail must not slow calls down. No line is made while there is no
+ * follower. The lines between two sendings are bounded. A connection with much
+ * to send gets no lines, because it also carries answers that people wait for.
+ * Lines that are left out are counted, and followers get the count.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 #include "outcome.h"
 #include "tlv.h"
 
-/* The log's entries of other nodes, while there are followers: after number $1.
- * Entries of the last seconds wait, since a smaller number may be committed
- * later. */
+/* Reads other nodes' entries of the log after number $1, while there are
+ * followers. Entries of the last 3 seconds wait, since an entry with a smaller
+ * number may be committed later. */
 static const struct db_stmt newest = {"follow_newest",
     "SELECT coalesce(max(seq), 0) FROM mcpbox.activity", DB_FAST};
 static const struct db_stmt others = {"follow_others",
@@ -44,7 +44,7 @@ struct follower {
 };
 TAILQ_HEAD(follower_list, follower);
 
-/* Two kinds of followers, so two texts: with calls and without. */
+/* There are two texts, since some followers want calls and some don't. */
 enum { LOG, CALLS, TEXTS };
 
 struct follow {
@@ -53,9 +53,9 @@ struct follow {
 	struct buf text[TEXTS];
 	uint64_t dropped[TEXTS];
 	struct event *timer;
-	int64_t seq;  /* of the log: last one told */
-	bool known;   /* seq is */
-	bool reading; /* `others` is under way */
+	int64_t seq;  /* number of the last entry that was sent */
+	bool known;   /* seq is known */
+	bool reading; /* the statement `others` runs */
 };
 
 static void flush(evutil_socket_t, short, void *);
@@ -206,7 +206,8 @@ follow_call(struct admind *a, const struct follow_call *c)
 	buf_free(&b);
 }
 
-/* These are sandboxd's bytes: writing JSON makes any of them a string. */
+/* The bytes come from sandboxd. The JSON writer turns any bytes into a valid
+ * string, so they need no check. */
 void
 follow_record(struct admind *a, struct ipc_bytes intent, struct follow_call *c)
 {

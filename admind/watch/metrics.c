@@ -2,10 +2,10 @@
  * /metrics: counters of this process and gauges, in Prometheus' text format
  * (prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4).
  *
- * METRICS_GET comes from admind-http, which has asked for a login or a token of
- * its own. The text names no principal, no tool and no argument. A taken-over
- * admind-http, to which nobody need be logged in, learns only the amount of
- * activity.
+ * METRICS_GET comes from admind-http, which has checked a login or the metrics
+ * token. admind does not check them again, but the text names no principal, no
+ * tool and no argument. So an admind-http that was taken over learns only the
+ * amount of activity, without any login.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static const struct {
     {"1", 1000000}, {"2.5", 2500000}, {"5", 5000000}, {"10", 10000000},
     {"30", 30000000}, {"60", 60000000}};
 
-/* One row; counting open rows reads their small index. */
+/* Returns one row. Counting open rows is cheap: they have a small index. */
 static const struct db_stmt gauges = {"metrics_gauges",
     "SELECT (SELECT count(*) FROM mcpbox.executions WHERE state = 'open'),"
     " (SELECT count(*) FROM mcpbox.approval_requests WHERE state = 'pending'),"
@@ -101,8 +101,8 @@ number(struct buf *b, const char *type, const char *name, const char *help,
 	buf_putf(b, "%s %llu\n", name, (unsigned long long)n);
 }
 
-/* Writes the failures that ever happened; a line for each of the others would
- * be a hundred lines of nothing. */
+/* Writes only failures that have happened: the rest would be some hundred lines
+ * of zeros. */
 static void
 by_failure(struct buf *b, const char *name, const char *help,
     const uint64_t count[FAILURE_COUNT])
@@ -239,7 +239,7 @@ metrics_message(struct link *l, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	/* Without a database the other figures are told all the same. */
+	/* Without a database only the gauges of this statement are missing. */
 	if ((op = op_new(l, m.request)) != NULL)
 		db_query(l->a->db, &gauges, NULL, answer, op);
 	return 0;

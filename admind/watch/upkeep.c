@@ -1,11 +1,11 @@
 /*
- * Work on records in the pauses: they are counted and made searchable
- * (records_work), and forgotten after their time (records_expire).
+ * Work on records in the pauses between calls. Records are counted and made
+ * searchable (records_work), and deleted after their time (records_expire).
  *
- * Calls come first. While they come, a second's share is a sixtieth of the
- * backlog: under any lasting load the backlog then settles at a minute's
- * records, and a burst pays next to nothing. After a second without a call the
- * whole backlog is done, in pieces that each hold a connection for
+ * Calls come first. In a second with calls only a sixtieth of the backlog is
+ * worked off. So under a lasting load the backlog settles at the records of a
+ * minute, and a burst of calls is hardly slowed. After a second without a call
+ * the whole backlog is worked off, in pieces that each hold a connection for
  * milliseconds.
  */
 #include "activity.h"
@@ -15,8 +15,8 @@ enum {
 	PIECE_ROWS = 250,
 	BUSY_ROWS_MIN = 25,
 	BACKLOG_S = 60,
-	IDLE_TICKS = 10,   /* another node may have left some */
-	EXPIRE_TICKS = 60, /* or at once, while there are more */
+	IDLE_TICKS = 10,   /* look then: another node may have left work */
+	EXPIRE_TICKS = 60, /* or the next tick, while more must expire */
 	EXPIRE_ROWS = 1000
 };
 

@@ -35,9 +35,9 @@
 #define IPC_CTYPE_fd    int
 
 /* struct ipc_run { uint64_t request; struct ipc_id execution; ... } and so on.
- * `request` is the header's request id: set by the codec when decoding, by the
- * transport when sending. An fd field is -1 unless set; a decoded one belongs
- * to the receiver, a sent one stays with the sender. */
+ * `request` is the header's request id: the codec sets it when decoding, the
+ * transport when sending. An fd field is -1 if there is no descriptor. The
+ * receiver owns a decoded descriptor; the sender keeps a sent one. */
 #define F(S, type, name, doc) IPC_CTYPE_##type name;
 #define M(number, UPPER, lower, kind, s, r, state, blob, doc) \
 	struct ipc_##lower {                                  \
@@ -62,7 +62,7 @@ struct ipc_frame {
 	size_t payload_len;
 	uint8_t *blob; /* owned copy of the memfd's bytes, or NULL */
 	size_t blob_len;
-	int fd; /* passed descriptor or -1; see ipc_take_fd */
+	int fd; /* passed descriptor or -1; ipc_decode moves it */
 };
 
 /*
@@ -83,16 +83,17 @@ int ipc_encode(enum ipc_type, uint64_t request, const void *msg,
     struct buf *out, struct ipc_bytes *spill, int *fd, struct err *);
 
 /*
- * Parses the 16 header bytes into f. 0, or -1: unknown type, unknown flag,
- * length that is not the packet's.
+ * Parses the 16 header bytes into f. Returns 0, or -1 if the type or a flag is
+ * unknown, or if the length is not the packet's.
  */
 int ipc_decode_header(
     const uint8_t *packet, size_t n, struct ipc_frame *f, struct err *);
 
 /*
- * Decodes f into msg, a struct of the right type for f->type. Strict: every
- * field present, strings UTF-8 without NUL, blob within its limit, nothing
- * left over. A descriptor moves into msg. 0 or -1.
+ * Decodes f into msg, a struct of the right type for f->type. Every field must
+ * be present, strings must be UTF-8 without NUL, a blob must be within its
+ * limit, and no byte may be left over. A descriptor moves from f to msg. 0 or
+ * -1.
  */
 int ipc_decode(struct ipc_frame *f, void *msg, struct err *);
 

@@ -1,6 +1,6 @@
 /*
- * The codec of the IPC table: walks a message's field list over its struct.
- * Pure: no socket, no allocation but the output buffer's.
+ * The codec of the IPC table: walks a message's field list over its struct. It
+ * uses no socket and allocates only the output buffer.
  *
  * Bytes come from another process of the suite, which may have been taken over.
  * An attacker gains nothing from a bad frame: every length is checked against
@@ -299,7 +299,7 @@ ipc_decode(struct ipc_frame *f, void *msg, struct err *e)
 		if (f->fd < 0)
 			return err_set(e, FAILURE_INVALID_REQUEST,
 			    "%s without its descriptor", info->name);
-		f->fd = -1; /* it is msg's now */
+		f->fd = -1; /* msg owns it now */
 	}
 	return 0;
 }

@@ -215,7 +215,7 @@ frame_make(const uint8_t *packet, size_t n, int *fds, unsigned nfds,
 int
 ipc_read(int sock, struct ipc_frame *f, struct err *e)
 {
-	static uint8_t packet[IPC_FRAME_MAX + 1]; /* +1 shows an oversize one */
+	static uint8_t packet[IPC_FRAME_MAX + 1]; /* +1: detects oversize */
 	union {
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(8 * sizeof(int))];
@@ -237,8 +237,8 @@ ipc_read(int sock, struct ipc_frame *f, struct err *e)
 	if (n == -1) {
 		if (errno == ECONNRESET)
 			return 0;
-		/* This ends every burst: too common to make an error text
-		 * for. */
+		/* Every burst of frames ends like this, so no error text is
+		 * made. */
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			return -1;
 		return err_sys(e, FAILURE_INTERNAL, "recvmsg");
@@ -341,8 +341,8 @@ ipc_listen_path(const char *path, struct err *e)
 		err_sys(e, FAILURE_INTERNAL, "bind %s", path);
 		goto fail;
 	}
-	/* The directory (0750) guards access, SO_PEERCRED the right to
-	 * speak. */
+	/* Access is guarded by the directory (0750) and, at accept, by
+	 * SO_PEERCRED. */
 	if (chmod(path, 0666) == -1 || listen(fd, 128) == -1) {
 		err_sys(e, FAILURE_INTERNAL, "listen on %s", path);
 		goto fail;

@@ -10,18 +10,20 @@
 #include "ipc.h"
 
 /*
- * Sends one message. 0; -1 with err, errno EAGAIN if the socket is full
- * (nothing was sent). A descriptor in the message stays the caller's.
+ * Sends one message. Returns 0, or -1 with err; errno is EAGAIN if the socket
+ * is full (then nothing was sent). A descriptor in the message stays the
+ * caller's.
  */
 int ipc_write(
     int sock, enum ipc_type, uint64_t request, const void *msg, struct err *);
 
 /*
- * Receives one frame. 1: f is filled, free it; 0: the peer closed; -1: error,
- * with errno EAGAIN if nothing is there, else malformed: close. Checks: header,
- * packet size, exactly the number of descriptors in the table, memfd sealed
- * against writing, growing and shrinking, its size within the message's limit.
- * All received descriptors are CLOEXEC; surplus ones are closed.
+ * Receives one frame. Returns 1 if f is filled (free it), 0 if the peer closed,
+ * or -1. With -1 errno is EAGAIN if no packet is there; after any other error
+ * close the socket. Checks the header, the packet's size and the number of
+ * descriptors (exactly the table's). A memfd must be sealed against writing,
+ * growing and shrinking, and within the message's limit. All received
+ * descriptors are CLOEXEC; surplus ones are closed.
  */
 int ipc_read(int sock, struct ipc_frame *f, struct err *);
 
@@ -33,7 +35,7 @@ struct ipc_packet {
 };
 int ipc_packet_make(struct ipc_packet *, enum ipc_type, uint64_t request,
     const void *msg, struct err *);
-/* 0 sent; -1 with errno (EAGAIN: try later). */
+/* Sends a packet. 0, or -1 with errno (EAGAIN: try later). */
 int ipc_packet_send(int sock, const struct ipc_packet *);
 void ipc_packet_free(struct ipc_packet *);
 
@@ -50,8 +52,8 @@ int ipc_peer_cred(int sock, uid_t *uid, pid_t *pid, struct err *);
 /* Blocking client: connects, exchanges HELLO. For mcpboxctl and tests. */
 int ipc_client_open(const char *path, enum ipc_role local, enum ipc_role peer,
     const char *process, struct err *);
-/* Sends a request and reads frames until its final answer (PARTs are passed
- * to part, which may be NULL). On 0 *answer is filled: free it. */
+/* Sends a request and waits for its final answer, for timeout_ms at most. Other
+ * frames, PARTs too, are dropped. On 0 *answer is filled: free it. */
 int ipc_client_call(int sock, enum ipc_type, const void *msg, int timeout_ms,
     struct ipc_frame *answer, struct err *);
 

@@ -24,7 +24,7 @@
 #define WAITING  IPC_STATE_WAITING
 #define RUNNING  IPC_STATE_RUNNING
 
-/* A list of fields a message, ended by a row without a name. */
+/* One list of fields for each message. A row without a name ends the list. */
 #define F(S, type, name, doc) \
 	{IPC_F_##type, #name, offsetof(struct S, name), doc},
 #define M(number, UPPER, lower, kind, s, r, state, blob, doc) \
@@ -34,7 +34,8 @@ IPC_MESSAGES(M)
 #undef M
 #undef F
 
-/* A message has at most one descriptor, so counting fd fields is a flag. */
+/* A message has at most one descriptor, so the number of its fd fields is 0 or
+ * 1. */
 #define F(S, type, name, doc) +(IPC_F_##type == IPC_F_fd)
 #define M(number, UPPER, lower, kind_, s, r, state, blob, doc_)               \
 	{IPC_##UPPER, #UPPER, IPC_KIND_##kind_, s, r, state, blob,            \

@@ -5,21 +5,21 @@
  *   kind      REQ: wants an answer with the same request id; ANS: the final
  *             answer; PART: an answer, with more to follow; EVT: unasked for
  *   senders   roles that may send it, receivers: roles that may get it; the
- *             role of a peer follows from the socket it came by, never from a
- *             field
+ *             role of a peer follows from the socket that it uses, never from
+ *             a field
  *   state     of the connection: NEW (nothing but HELLO), OPEN (after HELLO);
  *             on a runner's channel WAITING (before READY), RUNNING (after it)
- *   max_blob  bytes its one blob field may hold (0: it has none)
+ *   max_blob  bytes that its one blob field may hold (0: no such field)
  * F(S, type, name, doc) lists the fields in wire order (S is the struct's tag):
  *   u8 u16 u32 u64 (big endian), id (16 bytes), hash (32 bytes), str (UTF-8
  *   without NUL, u32 length), bytes (u32 length), blob (like bytes, or a
  *   sealed memfd when the frame would grow past IPC_FRAME_MAX; at most one a
  *   message), fd (a descriptor; nothing in the payload)
  *
- * The rows and fields are in messages/, a file a pair of processes or a
- * subject; IPC_MESSAGES below has all, in the order of the hash. The
+ * The rows and fields are in messages/, one file for each pair of processes or
+ * each subject. IPC_MESSAGES below has all rows, in the order of the hash. The
  * enum, the structs, the codec, the permission check, the limits and
- * docs/PROTOCOL.md all come from here. Its SHA-256 is in every HELLO.
+ * docs/PROTOCOL.md come from this table. Its SHA-256 is in every HELLO.
  */
 #ifndef IPC_TABLE_H
 #define IPC_TABLE_H

@@ -15,8 +15,8 @@ enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */
 	CONTEXT_INSPECT = 2, /* read the signature of main() */
 	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
-	CONTEXT_COMPILE = 4, /* sandboxd's own: compile, run nothing */
-	CONTEXT_GRANTS = 5,  /* no call: a server's grants of now (REGRANT) */
+	CONTEXT_COMPILE = 4, /* of sandboxd itself: compile, run nothing */
+	CONTEXT_GRANTS = 5,  /* no call: a server's current grants (REGRANT) */
 	CONTEXT_MODULE = 6 /* fetch a wheel for the module store: our code, the
 			    * configured index alone, no secrets */
 };
@@ -25,9 +25,10 @@ enum context_kind {
 enum net_event {
 	NET_EVENT_REFUSED = 1, /* a grant or a declaration is missing: the call
 				* goes on */
-	NET_EVENT_FAILED = 2,  /* no such name, no answer: likewise */
-	NET_EVENT_BYTES = 3,   /* a limit is used up: the call ends */
-	NET_EVENT_RATE = 4,    /* likewise */
+	NET_EVENT_FAILED = 2,  /* no such name, or no answer: the call goes
+				* on */
+	NET_EVENT_BYTES = 3,   /* network_bytes is used up: the call ends */
+	NET_EVENT_RATE = 4,    /* network_rate is used up: the call ends */
 	NET_EVENT_NEVER = 5,   /* an address that no grant can open: the call
 				* goes on */
 	NET_EVENT_LINK = 6     /* net 0: peek has no connection any more */
@@ -41,7 +42,8 @@ enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
 enum runner_driver {
 	DRIVER_CODE = 0,  /* the source is Python, its main is called */
 	DRIVER_HTTP = 1,  /* a declared REST call: version kind http */
-	DRIVER_MCP = 2,   /* another MCP server's tool, or its list: kind mcp */
+	DRIVER_MCP = 2,   /* version kind mcp: calls a tool of another MCP
+			   * server, or lists that server's tools */
 	DRIVER_MODULE = 3 /* fetches and unpacks a wheel */
 };
 
@@ -55,7 +57,7 @@ enum call_method {
 	CALL_RESOURCE = 2 /* resources/read: ReadResourceResult */
 };
 
-/* A form that no method has: a tool with an output schema, whose main returns
+/* One more form of a result: a tool with an output schema, whose main returns
  * structured content of any type. */
 enum { CALL_STRUCTURED = CALL_RESOURCE + 1 };
 
@@ -69,7 +71,8 @@ enum call_event {
 
 /* The lists of MCP that make up a catalogue, and one that no client sees:
  * resources that somebody stopped, so that no template answers for their URIs
- * (docs/decisions/0092). A change of it is one of MCP_LIST_RESOURCES. */
+ * (docs/decisions/0092). A change of the list of stopped resources counts as a
+ * change of MCP_LIST_RESOURCES. */
 enum mcp_list {
 	MCP_LIST_TOOLS = 0,
 	MCP_LIST_PROMPTS = 1,
@@ -111,8 +114,8 @@ enum outcome {
 	OUTCOME_LOST = 5     /* its sandbox ended; it may have run */
 };
 
-/* cpu_us of a RECORD that was written before its runner was reaped, and whose
- * sandbox died then. */
+/* Value of cpu_us in a RECORD that was written before its runner was reaped, if
+ * the sandbox died in between. */
 #define RECORD_CPU_UNKNOWN UINT64_MAX
 
 #endif

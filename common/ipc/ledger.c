@@ -12,7 +12,7 @@
 #include "ledger.h"
 
 enum {
-	AREAS_AT = 4096, /* a page, so that areas begin with one */
+	AREAS_AT = 4096, /* one page, so that areas begin at a page */
 	GENERATION_LEN = 8,
 	ENTRY_HEAD = 16, /* length, state, number */
 	ENTRY_TAIL = 8,  /* the commit word */
@@ -20,15 +20,17 @@ enum {
 	STATE_AT = 4,
 	LIVES = 1,
 	DROPPED = 2,
-	/* An entry of an intent with its arguments (4 KiB), and no text. */
+	/* Bytes of the longest short entry: an intent with its arguments (4
+	 * KiB), without text. */
 	SHORT = 8 * 1024,
-	/* Bits of a number; the upper bits are its generation. An area holds
-	 * fewer entries, and 2^40 generations last 34 years at a thousand a
-	 * second. */
+	/* Lower bits of an entry's number; the upper bits are its generation.
+	 * An area holds fewer entries than these bits count, and 2^40
+	 * generations last 34 years at a thousand a second. */
 	NUMBER_BITS = 24,
-	/* Generations that a life leaves out: more than the life before can
-	 * have tried in vain. The entries of a vain try are where the next ones
-	 * come. */
+	/* Generations that a process skips at its start: more than its
+	 * predecessor can have tried in vain. The bytes of a vain try lie where
+	 * the next entries are written, so the two must not have the same
+	 * generation. */
 	TRIED_MAX = 1 << 20
 };
 
@@ -44,16 +46,16 @@ struct head {
 struct ledger {
 	int fd;
 	size_t area;
-	unsigned active; /* which area */
+	unsigned active; /* index of the area that is used */
 	uint64_t generation, number, mark;
 	uint64_t tried; /* the newest generation, written or not */
-	bool broken;    /* nothing lives, and no generation could be begun */
-	size_t tail;    /* of the active area: where the next entry goes */
-	size_t longest; /* tail's highest since pages were given back */
+	bool broken;    /* no entry lives, and no generation could be written */
+	size_t tail;    /* offset of the next entry in the active area */
+	size_t longest; /* highest tail since pages were given back */
 	size_t live;    /* bytes of entries that live, with head and tail */
 	size_t count;
-	TAILQ_HEAD(, ledger_note) notes; /* of those that live, oldest first */
-	struct buf entry;                /* one, as it is written */
+	TAILQ_HEAD(, ledger_note) notes; /* living entries, oldest first */
+	struct buf entry;                /* the entry that is being written */
 	struct buf frame;
 };
 
@@ -128,7 +130,7 @@ ledger_decode(struct ipc_bytes b, struct ipc_frame *f, struct ipc_record *m)
 		return -1;
 	f->payload_len = n - IPC_HEADER_LEN;
 	f->blob_len = b.n - n;
-	/* A blob inside the frame has no bytes of its own. */
+	/* If the blob is inside the frame, no bytes follow the frame. */
 	if ((f->flags & IPC_FLAG_MEMFD) == 0 && f->blob_len != 0)
 		return -1;
 	if ((f->payload = malloc(f->payload_len + 1)) == NULL)
@@ -142,7 +144,7 @@ ledger_decode(struct ipc_bytes b, struct ipc_frame *f, struct ipc_record *m)
 	return ipc_decode(f, m, NULL);
 }
 
-/* --- What is written. ----------------------------------------------------- */
+/* --- Writing. ------------------------------------------------------------- */
 
 static off_t
 place(const struct ledger *l, unsigned area, size_t at)
@@ -150,7 +152,7 @@ place(const struct ledger *l, unsigned area, size_t at)
 	return (off_t)(AREAS_AT + (size_t)area * l->area + at);
 }
 
-/* A write that is not whole has failed: there is no room in the tmpfs. */
+/* Writes n bytes. A short write has failed: the tmpfs has no room. */
 static int
 put_at(
     const struct ledger *l, unsigned area, size_t at, const void *p, size_t n)
@@ -163,9 +165,9 @@ put_at(
 	return w == (ssize_t)n ? 0 : -1;
 }
 
-/* Ends everything that the other area, and this one, say. g is ++l->tried: no
- * generation is tried twice, or the bytes of a vain try would be taken for
- * entries. */
+/* Makes g the generation of an area. Then no entry of an earlier generation
+ * counts any more, in either area. g is ++l->tried: if a generation were tried
+ * twice, the bytes of a vain try would be taken for entries. */
 static int
 new_generation(struct ledger *l, unsigned area, uint64_t g)
 {
@@ -176,7 +178,7 @@ new_generation(struct ledger *l, unsigned area, uint64_t g)
 	return 0;
 }
 
-/* Nothing lives: makes the area as new, and a long file short. */
+/* Begins a new generation when no entry lives, and cuts a long file short. */
 static void
 reset(struct ledger *l)
 {
@@ -186,8 +188,7 @@ reset(struct ledger *l)
 		area = 0;
 		l->longest = 0;
 	}
-	/* If even this write fails, nothing is written until it succeeds
-	 * (ledger_put). */
+	/* If this write fails, ledger_put writes nothing until it succeeds. */
 	l->broken = new_generation(l, area, ++l->tried) != 0;
 	if (!l->broken) {
 		l->number = l->generation << NUMBER_BITS;
@@ -267,9 +268,10 @@ out:
 }
 
 /*
- * Makes room for so many bytes. The last quarter is for short entries: how a
- * call ended, without its text. Nothing is copied where that would free less
- * than an eighth, or a full ledger would be copied for each record.
+ * Makes room for `need` bytes. The last quarter of an area is for short
+ * entries: the end of a call, without its text. Entries are copied only if this
+ * frees at least an eighth of the area. Otherwise a full ledger would be copied
+ * for each record.
  */
 static int
 make_room(struct ledger *l, size_t need)
@@ -318,15 +320,15 @@ ledger_put(struct ledger *l, struct ledger_note *n, const struct ipc_record *m)
 	tail = l->tail;
 	if (make_room(l, taken(len)) != 0)
 		return -1;
-	/* The copies went through the same buffer. */
+	/* compact() has overwritten l->entry: build the entry again. */
 	if (l->tail < tail)
 		return ledger_put(l, n, m);
 	if (append(l, l->active, l->tail, l->number + 1, len) != 0)
 		return -1;
 	l->number++;
 	if (old.len > 0) {
-		/* If we are killed before this, both are told: the later one
-		 * counts. */
+		/* If we are killed before this write, the next process finds
+		 * both entries, and the later one counts. */
 		(void)put_at(
 		    l, l->active, old.at + STATE_AT, &dropped, sizeof(dropped));
 		forget(l, n);
@@ -394,7 +396,8 @@ open_file(const char *path, struct err *e)
 	return -1;
 }
 
-/* Makes the file new. The head comes last: without it a file is new again. */
+/* Makes the file new. The head is written last, because a file without a head
+ * is made new again. */
 static int
 begin_anew(struct ledger *l, const struct head *h)
 {
@@ -407,7 +410,8 @@ begin_anew(struct ledger *l, const struct head *h)
 	    : -1;
 }
 
-/* Reads an area; *n is how much of it there is. NULL: no memory. */
+/* Reads an area. *n is the number of bytes that the file has of it. NULL: no
+ * memory. */
 static uint8_t *
 read_area(const struct ledger *l, unsigned area, size_t *n)
 {
@@ -421,7 +425,8 @@ read_area(const struct ledger *l, unsigned area, size_t *n)
 	return p;
 }
 
-/* Tells the records of the younger area; each that is kept gets its note. */
+/* Calls found for each record that lives in the area of the higher generation,
+ * and sets the notes of the records that are kept. */
 static int
 tell(struct ledger *l, ledger_found *found, void *arg)
 {
@@ -461,7 +466,7 @@ tell(struct ledger *l, ledger_found *found, void *arg)
 	}
 	l->tail = s[l->active].at;
 	l->number = s[l->active].number;
-	l->longest = l->area; /* as far as anybody knows */
+	l->longest = l->area; /* the file may be this long */
 	rc = 0;
 out:
 	free(area[0]);

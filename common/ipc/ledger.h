@@ -7,29 +7,32 @@
  * before it says that its predecessor's calls are lost. So for each answer that
  * a client has there is a record that says so (docs/decisions/0076).
  *
- * The file is in the process' own folder of run_dir, which is a tmpfs. It is as
- * lasting as the machine's memory: no write waits for a disk, and a reboot,
- * which ends every call, empties it.
+ * The file is in the process' own folder of run_dir, which is a tmpfs. The file
+ * is as lasting as the machine's memory: no write waits for a disk, and a
+ * reboot, which ends every call, empties the folder.
  *
- * Only the process' own user may write it. The folder belongs to that user, the
- * file is 0600, and a file that is not a plain file of this user is refused. A
- * runner has another user, another mount namespace, and no descriptor of the
- * file. The content that a taken-over predecessor left is foreign all the same:
- * each length is bounded before it is used, each record is decoded by the codec
- * of every message, and admind takes records of its own node's sandbox alone.
+ * Only the process' own user may write the file. The folder belongs to that
+ * user, the file is 0600, and a file that is not a plain file of this user is
+ * refused. A runner has another user, another mount namespace, and no
+ * descriptor of the file. The content that a taken-over predecessor left is
+ * foreign all the same: each length is bounded before it is used, each record
+ * is decoded by the codec that all messages use, and admind takes only records
+ * of its own node's sandbox.
  *
- * A head names the build, since the messages of another build mean something
- * else. Two areas follow; the one of the higher generation is read. An area is
- * its generation and then entries, each {length, state, number, bytes, number ^
- * mark}. The commit word at the end is written last, in the same write(2),
- * which copies pages in ascending order (SIGKILL ends it only between two): an
- * entry is there as a whole or not at all. Numbers begin with the generation
- * and ascend, so no bytes of an earlier generation are taken for an entry. The
- * mark is random: tools write some of the bytes, and none of them can write the
- * word that would make a torn entry a whole one. A dropped entry's state
- * changes in place; with the last one a new generation begins. When an area is
- * full, the entries that live are copied to the other one, whose generation is
- * written last.
+ * The file begins with a head that names the build, because the messages of
+ * another build mean something else. Two areas follow. The area of the higher
+ * generation is read. An area is its generation and then entries, each {length,
+ * state, number, bytes, number ^ mark}.
+ *
+ * An entry is there as a whole or not at all. Its last word commits it and is
+ * written last, in the same write(2): the kernel copies pages in ascending
+ * order, and SIGKILL ends this only between two pages. Numbers begin with the
+ * generation and ascend, so no bytes of an earlier generation are taken for an
+ * entry. The mark is random: tools write some of the bytes, and none of them
+ * can write the word that would make a torn entry a whole one. A dropped
+ * entry's state changes in place. When the last entry is dropped, a new
+ * generation begins. When an area is full, the entries that live are copied to
+ * the other area, whose generation is written last.
  */
 #ifndef LEDGER_H
 #define LEDGER_H
@@ -39,9 +42,9 @@
 #include "ipc.h"
 
 enum {
-	/* Bytes of an area. records_max (4096) bounds the records that wait
-	 * while admind or the database is away: 4 KiB for each. More keep their
-	 * outcome without their text. */
+	/* Bytes of an area. At most records_max (4096) records wait while
+	 * admind or the database is away, so each has 4 KiB. In an area that is
+	 * nearly full, a record keeps its outcome without its text. */
 	LEDGER_AREA = 16 * 1024 * 1024,
 	/* An empty ledger longer than this gives its pages back. */
 	LEDGER_REST = 1024 * 1024
@@ -49,36 +52,37 @@ enum {
 
 struct ledger;
 
-/* The place of its owner's record. Zeroed: nowhere. */
+/* The place of its owner's record in the file. A zeroed note has no place. */
 struct ledger_note {
 	TAILQ_ENTRY(ledger_note) link;
 	uint64_t at;  /* offset in its area */
-	uint32_t len; /* of its bytes; 0: nowhere */
+	uint32_t len; /* of the entry's bytes; 0: no place */
 };
 
-/* Takes a record that a predecessor left, which is valid during the call.
- * Returns the note that is to have its place, or NULL: it is not kept. */
+/* Takes a record that a predecessor left; the record is valid during the call.
+ * Returns the note that is to have the record's place, or NULL if the record is
+ * not kept. */
 typedef struct ledger_note *ledger_found(void *arg, const struct ipc_record *);
 
 /*
- * Opens or makes the ledger at path, with areas of so many bytes, locks it
- * against a second process, and tells its records, oldest first. *unreadable is
- * how many bytes of another build were given up. 0, or -1: the error says what
- * to do.
+ * Opens or makes the ledger at path, with areas of `area` bytes, locks it
+ * against a second process, and calls found for each record, oldest first.
+ * *unreadable: bytes of another build that were given up. 0, or -1 with an
+ * error that says how to mend it.
  */
 int ledger_open(struct ledger **, const char *path, size_t area, ledger_found *,
     void *arg, size_t *unreadable, struct err *);
-/* Frees it; its records stay in the file. */
+/* Frees the ledger; its records stay in the file. */
 void ledger_close(struct ledger *);
 
 /*
- * Writes a record in place of the one that the note had; network and cpu_us as
- * they are in the message. 0, or -1: there is no room (the note is as before),
- * or the message is too long.
+ * Writes a record in place of the one that the note had. network and cpu_us are
+ * written as the message has them. 0, or -1 if there is no room or the message
+ * is too long; then the note is as before.
  */
 int ledger_put(
     struct ledger *, struct ledger_note *, const struct ipc_record *);
-/* Forgets the record: the database has it. Harmless without a record. */
+/* Forgets the note's record, if any: the database has it. */
 void ledger_drop(struct ledger *, struct ledger_note *);
 size_t ledger_count(const struct ledger *);
 
@@ -88,8 +92,8 @@ struct ledger_scan {
 	size_t n, at;
 	uint64_t generation, number, mark;
 };
-/* Reads the next entry's bytes; *lives says whether it lives. 1, or 0 at the
- * end, which is also where an entry is torn. No I/O. */
+/* Reads the next entry's bytes; *lives says whether the entry lives. Returns 1,
+ * or 0 at the end of the area or at a torn entry. No I/O. */
 int ledger_next(struct ledger_scan *, struct ipc_bytes *, bool *lives);
 /* Begins to read an area. Returns its generation, 0 if it has none. */
 uint64_t ledger_begin(

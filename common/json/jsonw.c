@@ -108,7 +108,7 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 		else if (c == '\t')
 			buf_puts(b, "\\t");
 		else if (c < 0x80) {
-			/* by hand: a text may be nothing but these */
+			/* no printf: a text may consist of these alone */
 			hex_encode(&c, 1, escape + 4);
 			buf_put(b, escape, sizeof(escape) - 1);
 		} else

@@ -13,7 +13,7 @@
 #include "buf.h"
 
 struct jsonw {
-	struct buf *out; /* sticky failure lives there */
+	struct buf *out; /* also keeps the failure of a write */
 	unsigned depth;
 	bool comma; /* a value was written at this level */
 	bool named; /* a name was written, its value is due */
@@ -32,7 +32,7 @@ void jsonw_int(struct jsonw *, int64_t);
 void jsonw_u64(struct jsonw *, uint64_t);
 void jsonw_bool(struct jsonw *, bool);
 void jsonw_null(struct jsonw *);
-/* JSON text made elsewhere and already known valid. */
+/* Writes JSON text that was made elsewhere and is known to be valid. */
 void jsonw_raw(struct jsonw *, const void *, size_t);
 /* name and value in one call */
 void jsonw_kv_str(struct jsonw *, const char *name, const char *value);

@@ -16,7 +16,7 @@ int
 walk_open(struct walk *w, struct ipc_bytes v, char bracket)
 {
 	w->p = v.p;
-	w->end = v.n == 0 ? v.p : v.p + v.n; /* an absent one has no address */
+	w->end = v.n == 0 ? v.p : v.p + v.n; /* no value: no address */
 	w->object = bracket == '{';
 	skip(w);
 	if (w->p == w->end || *w->p != (uint8_t)bracket)

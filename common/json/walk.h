@@ -28,8 +28,8 @@ int walk_open(struct walk *, struct ipc_bytes value, char bracket);
 /* Gives the next member or element; false at the end. name: as written between
  * the quotes, empty in an array. */
 bool walk_next(struct walk *, struct ipc_bytes *name, struct ipc_bytes *value);
-/* Is this the name? A name written with escapes is not known here; no second
- * one of the same meaning can be beside it (json_scan). */
+/* Is this the name? A name written with escapes is never found equal. json_scan
+ * has made sure that no second name of the same meaning is beside it. */
 bool walk_is(struct ipc_bytes name, const char *);
 
 #endif

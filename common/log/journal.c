@@ -64,11 +64,11 @@ journal_open(const char *path)
 /*
  * Sends one entry. Each field is NAME, newline, the value's length in 64 bits
  * little-endian, the value, newline. The other form, NAME=value up to a
- * newline, is never used. With its length all of a value belongs to that value,
- * so its author can't add a field.
+ * newline, is never used. The length says where a value ends, so the value's
+ * author can't add a field.
  *
- * A journald that was started again without keeping its socket is found by
- * name.
+ * If journald was started again without keeping its socket, the entry is sent
+ * to the socket's name.
  */
 int
 journal_send(const struct journal_field *fields, size_t n)

@@ -20,7 +20,7 @@ struct journal_field {
 };
 
 /* Is descriptor fd the one that JOURNAL_STREAM names, which the journal reads?
- * A variable that was inherited past a redirection names another file. */
+ * If fd was redirected, an inherited variable names another file. */
 bool journal_reads(int fd);
 
 /* Opens a socket to journald; call it before confinement. 0 or -1 with

@@ -10,11 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns one sentence, never ""; static. name has n bytes. */
+/* Returns one sentence that says how to mend the layer; never "", static. name
+ * has n bytes. */
 const char *layer_fix(const char *name, size_t n);
 /*
- * May a pool run without this layer? True for those that another layer carries
- * where the kernel lacks them: an older Landlock, a cgroup.
+ * May a pool run without this layer? True for layers whose work others do if
+ * the kernel lacks them, as with an older Landlock or without a cgroup.
  */
 bool layer_optional(const char *name, size_t n);
 /*

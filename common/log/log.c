@@ -181,10 +181,10 @@ field(struct line *l, const char *key, const char *value, size_t n)
 }
 
 /*
- * Sends the same line as an entry with fields. The names are always these. A
- * value is escaped as in the line, so that journalctl shows it as text and not
- * as a blob. By its length (journal.c) a value is no other field's, whatever it
- * holds.
+ * Sends the line to the journal as an entry with fields of fixed names. A value
+ * is escaped as in the line, so that journalctl shows it as text and not as a
+ * blob. A value is sent with its length (journal.c), so it can't add a field,
+ * whatever it holds.
  */
 static int
 to_journal(enum log_level lv, const char *event, const char *execution,
@@ -216,11 +216,11 @@ to_journal(enum log_level lv, const char *event, const char *execution,
 }
 
 /*
- * Writes a line at once, so that lines of several processes never mix. A pipe's
- * reader may make us wait, as ever (svlogd, a terminal). The journal may not: a
- * journal that is stuck, or that somebody floods, would else stop every daemon.
- * A line that the journal does not take is counted, and the next one that it
- * takes says how many are missing.
+ * Writes a line at once, so that lines of several processes never mix. The
+ * reader of a pipe may make us wait (svlogd, a terminal). The journal may not,
+ * because a journal that is stuck, or that somebody floods, would then stop
+ * every daemon. A line that the journal does not take is counted, and after the
+ * next line that it takes another one says how many are missing.
  */
 static bool
 to_stderr(const struct line *l)
@@ -290,7 +290,7 @@ emit(enum log_level lv, const char *event, const char *execution,
 		field(&l, "principal", principal, strlen(principal));
 	if (log_form == LOG_JSON)
 		line_putc(&l, '}');
-	/* The one place kept free by line_putc. */
+	/* line_putc keeps one byte free for this. */
 	l.s[l.n++] = '\n';
 	if (to_journal(lv, event, execution, principal, &l, start) != 0 &&
 	    !to_stderr(&l))

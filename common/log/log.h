@@ -33,14 +33,14 @@ void log_init(const char *proc, enum log_format, enum log_level max);
  * confinement. */
 void log_journal(const char *path);
 
-/* Escapes others' text for one line of a terminal or a log, as log lines are;
- * out is cut to len with its NUL. */
+/* Escapes foreign text for one line of a terminal or a log, in the same way as
+ * log lines. Writes at most len bytes to out, its NUL included. */
 void log_escape(char *out, size_t len, const char *s, size_t n);
 
 /* event: a stable snake_case name. The message is escaped as a whole. */
 void log_event(enum log_level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same, about one execution and principal (each may be NULL). */
+/* Does the same for one execution and principal (each may be NULL). */
 void log_call(enum log_level, const char *event, const char *execution_id,
     const char *principal, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

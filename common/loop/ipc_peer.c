@@ -1,9 +1,9 @@
 /*
- * One connection on the loop. Each frame is checked in this order, before any
- * of its content is looked at: may this role send this type to us in this state
- * (the table), then its shape (ipc_read, ipc_decode). A violation closes the
- * connection. The service manager or the back-off brings an honest peer back,
- * and a taken-over one has gained nothing but its own end.
+ * One connection on the loop. Each frame is checked before any of its content
+ * is looked at: first whether the peer's role may send this type to us in this
+ * state (the table), then the frame's shape (ipc_read, ipc_decode). A violation
+ * closes the connection. The service manager or the back-off brings an honest
+ * peer back, and a taken-over peer has gained nothing but its own end.
  */
 #include <sys/socket.h>
 
@@ -75,7 +75,7 @@ waiter_free(struct ipc_peer *p, struct ipc_waiter *w)
 	free(w);
 }
 
-/* Ids are handed out in sequence, so the chains are of one length. */
+/* Finds a waiter. Ids are handed out in sequence, so all chains are short. */
 static struct ipc_waiter *
 waiter_find(struct ipc_peer *p, uint64_t id)
 {
@@ -96,8 +96,9 @@ hello_timer_stop(struct ipc_peer *p)
 }
 
 /*
- * Ends a peer, deferred to the loop so that the function that closed it is off
- * the stack: tells the waiters, tells the owner, frees memory.
+ * Ends a closed peer: tells the waiters and the owner, and frees the memory.
+ * The loop calls this, so the function that closed the peer has returned by
+ * now.
  */
 static void
 reap_cb(evutil_socket_t fd, short what, void *arg)
@@ -193,8 +194,8 @@ take_hello(struct ipc_peer *p, struct ipc_frame *f)
 		p->handlers.up(p, p->arg);
 }
 
-/* Gives an answer or part to its waiter. An answer to nothing is a violation;
- * one to a forgotten waiter is dropped. */
+/* Gives an answer or part to its waiter. An answer without a waiter is a
+ * violation. An answer to a forgotten waiter is dropped. */
 static void
 take_answer(struct ipc_peer *p, struct ipc_frame *f, bool final)
 {
@@ -239,8 +240,8 @@ take_frame(struct ipc_peer *p, struct ipc_frame *f)
 		ipc_peer_close(p);
 }
 
-/* Handles the end of input. A peer that we stopped listening to first gets the
- * frames that are queued for it. */
+/* Handles the end of input. If we stopped listening to the peer before, the
+ * frames that are queued for it are sent first. */
 static void
 end_of_input(struct ipc_peer *p)
 {
@@ -330,8 +331,9 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 	if (ipc_peer_cred(sock, &uid, &p->pid, NULL) == -1)
 		p->pid = -1;
 	evutil_make_socket_nonblocking(sock);
-	/* Code of a tool in a runner may write these packets. No message of a
-	 * runner carries a descriptor (messages/runner.h). */
+	/* A tool's code in a runner may write these packets, and no message of
+	 * a runner carries a descriptor (messages/runner.h): refuse
+	 * descriptors. */
 	if (peer == IPC_ROLE_RUNNER) {
 		if (rights_guard(sock) == -1)
 			goto unguarded;
@@ -353,8 +355,8 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 		    .epoch = *ipc_hello_epoch(),
 		    .layers = ipc_str(hello_layers)};
 
-		/* On failure the peer is closing; its end comes from the
-		 * loop. */
+		/* If this fails, the loop reaps the peer, or the other side
+		 * closes because no HELLO comes. */
 		(void)ipc_peer_enqueue(p, IPC_HELLO, 0, &h);
 	}
 	return p;
@@ -394,9 +396,10 @@ ipc_peer_set_state(struct ipc_peer *p, enum ipc_state state)
 	p->state = state;
 }
 
-/* The answer is late: tells the waiter now, and keeps a tombstone so that the
- * late answer is not taken for an answer to nothing. Also runs for a request
- * that never left (ipc_peer_unsent), which no process will answer. */
+/* Tells a waiter that no answer came in time. The waiter stays as a tombstone,
+ * so that a late answer is not taken for an answer without a waiter. Also runs
+ * for a request that never left (ipc_peer_unsent), which no process will
+ * answer. */
 static void
 waiter_timeout_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -432,8 +435,8 @@ ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
 	if (p->closing)
 		return -1;
 	if (p->nwaiters >= IPC_WAITERS_MAX) {
-		/* A peer that left so much unanswered past its time never will
-		 * answer it; a fresh connection is the way out. */
+		/* A peer that left so many requests unanswered past their time
+		 * will never answer them. Only a new connection helps. */
 		if (p->nlate > IPC_WAITERS_MAX / 2) {
 			log_event(LOG_LV_WARN, "ipc_silent",
 			    "%s left %zu requests unanswered; closing it",
@@ -482,9 +485,9 @@ ipc_peer_finish(struct ipc_peer *p)
 	if (p->closing || p->finishing)
 		return;
 	p->finishing = true;
-	/* Packets that the peer sends from now on fail with EPIPE. Those that
-	 * it has sent are read, and after them comes the end (unix(7) sockets
-	 * keep their queue at shutdown(2)). */
+	/* Packets that the peer sends from now on fail with EPIPE. Packets that
+	 * it sent before are still read, and then comes the end of input
+	 * (unix(7) sockets keep their queue at shutdown(2)). */
 	(void)shutdown(p->fd, SHUT_RD);
 	ipc_peer_resume(p);
 }

@@ -46,10 +46,11 @@ struct ipc_server *ipc_server_new(struct event_base *, const char *path,
     void *arg, struct err *);
 void ipc_server_free(struct ipc_server *); /* closes its peers too */
 /*
- * For the end of a process: accepts no one any more, and the peers can't send
- * (a message of theirs fails at once, so they know that it was never read).
- * Messages sent before are still read and may be answered; a peer closes when
- * that is done. Call it again until it returns true: no peers are left.
+ * Stops listening, at the end of a process: no connection is accepted, and the
+ * peers can't send (a message fails at once, so its sender knows that it was
+ * never read). Messages that were sent before are still read and may be
+ * answered; then the peer is closed. Call this function again until it returns
+ * true: then no peers are left.
  */
 bool ipc_server_finish(struct ipc_server *);
 /* Calls f for each open peer of the server. */
@@ -68,10 +69,11 @@ void ipc_client_free(struct ipc_client *);
 /* Returns the open peer, or NULL while the connection is down or the other side
  * listens no more. */
 struct ipc_peer *ipc_client_peer(struct ipc_client *);
-/* Returns the enum ipc_role it connects to; for NULL 0, which is no role. */
+/* Returns the enum ipc_role that the client connects to. For a NULL client
+ * returns 0, which is no role. */
 unsigned ipc_client_role(const struct ipc_client *);
-/* Is it down because the other side speaks another IPC table? Then an upgrade
- * is under way (failure UPGRADING). */
+/* Is the connection down because the other side speaks another IPC table? Then
+ * an upgrade is under way (failure UPGRADING). */
 bool ipc_client_other_build(const struct ipc_client *);
 
 /* Adopts a connected socket (a socketpair end: possession is the right).
@@ -79,8 +81,8 @@ bool ipc_client_other_build(const struct ipc_client *);
 struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock, const char *name,
     enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
     const struct ipc_handlers *, void *arg, struct err *);
-/* Gives the connection to another owner, which gets all that comes from now
- * on. */
+/* Gives the connection to another owner, which gets all messages that come from
+ * now on. */
 void ipc_peer_handlers(
     struct ipc_peer *, const struct ipc_handlers *, void *arg);
 /* Changes the state of a runner channel: WAITING to RUNNING. */
@@ -89,8 +91,9 @@ void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
 /* Queues an event. 0; -1 if the queue is full or the peer is down (the peer
  * is then closed, its down callback runs from the loop). */
 int ipc_send(struct ipc_peer *, enum ipc_type, const void *msg);
-/* Queues an answer or part to request id `request`. 0; -1: it could not be
- * sent. Unless the peer is down, it was then told REFUSED (lost) instead. */
+/* Queues an answer or part to request id `request`. 0, or -1 if it could not be
+ * sent. Then a final answer is replaced by REFUSED (lost), unless the peer is
+ * down. */
 int ipc_answer(
     struct ipc_peer *, uint64_t request, enum ipc_type, const void *msg);
 /* Answers REFUSED. */
@@ -100,15 +103,15 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
 
 /*
  * Sends a request. cb runs once for each PART and once for the final answer
- * (any ANS type, REFUSED included), or with frame NULL and the failure that
- * fits: the peer went down (`gone`), wait_ms(timeout_ms) passed (waits.h;
- * FAILURE_BUSY), or the request still waited in our queue when the other side
- * stopped listening, so that no process has read it (FAILURE_UPGRADING: asking
- * again is safe). cb is always called from the loop, never from inside
- * ipc_request; if ipc_request returns -1, cb is never called. After
+ * (any ANS type, REFUSED included). Without a final answer cb runs with frame
+ * NULL, and `gone` tells why: the peer went down, wait_ms(timeout_ms) passed
+ * (waits.h; FAILURE_BUSY), or the request still waited in our queue when the
+ * other side stopped listening, so that no process has read it
+ * (FAILURE_UPGRADING: asking again is safe). The loop always calls cb, never
+ * ipc_request itself; if ipc_request returns -1, cb is never called. After
  * ipc_forget(peer, id) cb never runs. A closing peer exists until all its
- * waiters were told, so a waiter keeps the peer beside the id (ipc_client_peer
- * is NULL by then).
+ * waiters were told, so the caller may keep the pointer to the peer beside the
+ * id (ipc_client_peer returns NULL by then).
  */
 typedef void ipc_answer_cb(
     void *arg, struct ipc_frame *frame, enum failure gone);
@@ -122,7 +125,7 @@ void ipc_peer_finish(struct ipc_peer *); /* see ipc_server_finish */
 void ipc_peer_pause(struct ipc_peer *);
 void ipc_peer_resume(struct ipc_peer *);
 size_t ipc_peer_queued(const struct ipc_peer *); /* bytes waiting to go out */
-void *ipc_peer_data(const struct ipc_peer *);    /* a pointer of the owner's */
+void *ipc_peer_data(const struct ipc_peer *);    /* the owner's pointer */
 void ipc_peer_set_data(struct ipc_peer *, void *);
 const char *ipc_peer_name(const struct ipc_peer *);
 struct ipc_id ipc_peer_epoch(const struct ipc_peer *); /* from its HELLO */

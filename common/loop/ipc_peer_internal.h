@@ -7,19 +7,21 @@
 #include "ipc_io.h"
 #include "ipc_peer.h"
 
-/* A listener serves a handful of processes; more is an attack or a leak. */
+/* A listener serves a handful of processes. More than this is an attack or a
+ * leak. */
 enum { IPC_PEERS_MAX = 64 };
-/* A daemon needs one connection, two while it reconnects. Each may have some
- * three hundred descriptors on their way (a socket's buffer), which count
+/* A daemon needs one connection, or two while it reconnects. Some three hundred
+ * descriptors may be on their way in the socket's buffer of each. They count
  * against our RLIMIT_NOFILE (proc.c raises it). */
 enum { IPC_DAEMON_PEERS_MAX = 24 };
-/* Chains of waiters by id: with every place taken, each has 16. */
+/* Chains of waiters, by id. With IPC_WAITERS_MAX waiters each chain has 16. */
 enum { IPC_CHAINS = 256 };
 /* Frames taken from one peer before others get their turn. */
 enum { IPC_BURST = 32 };
 
-/* Time, in ms, in which a peer that listens no more answers the requests it has
- * read and closes: a daemon's own end takes less (admind/daemon/drain.c). */
+/* Time, in ms, for a peer that listens no more: until then it answers the
+ * requests that it has read, and closes. A daemon needs less to end
+ * (admind/daemon/drain.c). */
 enum { IPC_DEAF_MS = 3000 };
 
 struct event;
@@ -27,7 +29,7 @@ struct event;
 struct ipc_out {
 	TAILQ_ENTRY(ipc_out) link;
 	struct ipc_packet packet;
-	uint64_t waiter; /* waits for its answer; 0: none */
+	uint64_t waiter; /* id of the waiter for its answer; 0: none */
 };
 
 struct ipc_waiter {
@@ -64,7 +66,7 @@ struct ipc_peer {
 	bool hello, was_up, closing, paused;
 	bool guarded;   /* a runner's: rights.h */
 	bool finishing; /* we listen no more (ipc_peer_finish) */
-	bool ended;     /* and have read everything */
+	bool ended;     /* finishing, and everything was read */
 	bool deaf;      /* the other side listens no more (ipc_send.c) */
 	struct ipc_id epoch;
 	char *layers;
@@ -82,7 +84,7 @@ struct ipc_server {
 	struct ipc_handlers handlers;
 	void *arg;
 	struct event *acceptable, *resume;
-	bool starved; /* of descriptors, and logged */
+	bool starved; /* no descriptors were left; this was logged */
 	LIST_HEAD(ipc_peer_list, ipc_peer) peers;
 };
 
@@ -101,18 +103,19 @@ struct ipc_client {
 /* IPC_HELLO_MS; tests shorten it. */
 extern int ipc_peer_hello_ms;
 
-/* ipc_send.c: queues one frame, and sends at once when nothing is ahead of it.
- * 0, or -1: it was not sent and never will be. */
+/* ipc_send.c: queues one frame, and sends it at once if no frame is before it.
+ * 0, or -1: the frame was not sent and never will be. */
 int ipc_peer_enqueue(
     struct ipc_peer *, enum ipc_type, uint64_t request, const void *msg);
 /* Event callback: sends as much as the socket takes. */
 void ipc_peer_writable(int fd, short what, void *peer);
 /* Drops unsent frames; the loop tells those who wait for their answers. */
 void ipc_peer_drop_out(struct ipc_peer *);
-/* ipc_peer.c: has the loop tell that waiter, if there is one, UPGRADING. */
+/* ipc_peer.c: makes the loop tell the waiter of this id, if there is one,
+ * UPGRADING. */
 void ipc_peer_unsent(struct ipc_peer *, uint64_t waiter);
 
-/* A closed peer was reaped: its owner forgets it. */
+/* Make the owner of a peer forget it, because the peer was reaped. */
 void ipc_server_forget(struct ipc_server *, struct ipc_peer *);
 void ipc_client_forget(struct ipc_client *, struct ipc_peer *);
 

@@ -2,11 +2,12 @@
  * The sending half of a connection: frames leave in their order, as far as the
  * socket takes them, and a peer that does not read is closed at a bound.
  *
- * A daemon that ends stops listening before it goes (ipc_server_finish). It has
- * read all that was sent until then, and answers it. A later message fails here
- * with EPIPE and has certainly not been read; nor have those that the socket
- * had no room for (ipc_peer_drop_out). So no process has to guess the fate of a
- * request, and the connection stays for the answers that are on their way.
+ * A daemon that ends stops listening before it goes (ipc_server_finish). It
+ * still reads and answers all messages that were sent before. A later message
+ * fails here with EPIPE, so it has certainly not been read. The same holds for
+ * frames that the socket had no room for (ipc_peer_drop_out). So no process has
+ * to guess the fate of a request, and the connection stays for the answers that
+ * are on their way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,9 +42,9 @@ ipc_peer_drop_out(struct ipc_peer *p)
 	}
 }
 
-/* Notes that the other side listens no more, but may still answer, for
- * IPC_DEAF_MS. A peer that only pretends this keeps itself from being asked for
- * that long. */
+/* Notes that the other side listens no more. It may still answer for
+ * IPC_DEAF_MS. A peer that only pretends this just gets no requests for that
+ * time. */
 static void
 gone_deaf(struct ipc_peer *p)
 {
@@ -73,7 +74,8 @@ ipc_peer_writable(evutil_socket_t fd, short what, void *arg)
 				event_add(p->writable, NULL);
 				return;
 			}
-			/* The socket stays writable: only time helps. */
+			/* The socket counts as writable, so only waiting
+			 * helps. */
 			if (errno == ETOOMANYREFS || errno == ENOBUFS) {
 				event_add(p->again, &again);
 				return;
@@ -90,7 +92,7 @@ ipc_peer_writable(evutil_socket_t fd, short what, void *arg)
 		ipc_peer_close(p);
 }
 
-/* Queues one frame, and sends at once when nothing is ahead of it. */
+/* Queues one frame, and sends it at once if no frame is before it. */
 int
 ipc_peer_enqueue(
     struct ipc_peer *p, enum ipc_type type, uint64_t request, const void *msg)
@@ -144,9 +146,9 @@ ipc_answer(
 {
 	if (ipc_peer_enqueue(p, type, request, msg) == 0)
 		return 0;
-	/* Out of descriptors or memory for a large answer: sends a small one,
-	 * so that no process waits for it in vain. The work that was asked for
-	 * has been done. */
+	/* There are no descriptors or no memory for a large answer: send a
+	 * small one, so that the other process does not wait in vain. The work
+	 * that it asked for has been done. */
 	if (!p->closing && type != IPC_REFUSED &&
 	    ipc_info(type)->kind == IPC_KIND_ANS)
 		(void)ipc_refuse(p, request, FAILURE_LOST,

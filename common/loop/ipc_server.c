@@ -1,7 +1,7 @@
 /*
- * A listening socket. The uids it was given may connect, as the kernel reports
- * them (SO_PEERCRED of the connecting process; unix(7)). Others are closed
- * before a byte of theirs is read.
+ * A listening socket. Only processes of the given uids may connect; the kernel
+ * reports the uid (SO_PEERCRED of the connecting process; unix(7)). Other
+ * connections are closed before a byte of theirs is read.
  */
 #include <sys/socket.h>
 
@@ -26,7 +26,7 @@ uid_allowed(const struct ipc_server *s, uid_t uid)
 }
 
 /* Pauses accepting. The listener stays readable as long as no connection is
- * accepted: look again after a moment instead of at once. */
+ * accepted, so the loop looks again after a moment instead of at once. */
 static void
 pause_accepting(struct ipc_server *s)
 {

@@ -99,9 +99,9 @@ dump_and_exit(const struct conf *c)
 
 /*
  * No process of the suite may run as root: each is confined as a user of its
- * own, and a service file that forgot to set one must not go unnoticed. All
- * three ids count, since a saved uid of 0 can be taken back. Only checking a
- * configuration is allowed, so that an installer can do it.
+ * own, and a service file that forgot to set this user must not go unnoticed.
+ * All three ids count, since a saved uid of 0 can be taken back. Root may only
+ * check a configuration (-t, -T), so that an installer can do this.
  */
 static void
 refuse_root(void)
@@ -115,10 +115,11 @@ refuse_root(void)
 }
 
 /*
- * The usual soft limit of 1024 descriptors is there for select(2), which
- * nothing here uses. It also bounds the descriptors that one user may have on
- * their way through sockets (unix(7), ETOOMANYREFS), so a peer that reads
- * nothing would soon keep us from sending any to the others.
+ * Raises the limit of descriptors. The usual soft limit of 1024 exists for
+ * select(2), which we don't use. The limit also bounds the descriptors that one
+ * user may have on their way through sockets (unix(7), ETOOMANYREFS), so a peer
+ * that reads nothing would soon keep us from sending descriptors to other
+ * peers.
  */
 static void
 raise_files(void)
@@ -208,11 +209,11 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 		log_fatal("signal", "SIGPIPE: %s", strerror(errno));
 
 	/*
-	 * The limits of a call are promised to the ms, and sandboxd keeps them:
-	 * with this flag libevent reads the exact clock, not the one that is 4
-	 * ms wide, and waits by a timerfd. The other daemons only have
-	 * time-outs of seconds. Setting that timer in each round of their loops
-	 * would be a fifth of their system calls.
+	 * sandboxd keeps the limits of calls, which are promised to the ms.
+	 * With this flag libevent reads the exact clock, not the one with steps
+	 * of 4 ms, and waits by a timerfd. The other daemons only have
+	 * time-outs of seconds, so they do without: setting the timerfd in each
+	 * round of the loop would be a fifth of their system calls.
 	 */
 	if ((cfg = event_config_new()) == NULL ||
 	    (strcmp(name, "sandboxd") == 0 &&
@@ -250,9 +251,9 @@ proc_socket_path(const struct proc *p, const char *process, const char *name,
 
 /*
  * event_base_dispatch returns 1 when no event is left, which can't be while the
- * signal events exist, and -1 when epoll fails. After it the process only ends.
- * One more signal to stop waits for that end, since without libevent's handler
- * it would kill an orderly end.
+ * signal events exist, and -1 when epoll fails. After the loop the process only
+ * ends. A further stop signal is blocked until that end: without libevent's
+ * handler the signal would kill the process before its end is complete.
  */
 int
 proc_run(struct proc *p)

@@ -25,10 +25,11 @@ struct proc {
 };
 
 /*
- * Sets fn, before proc_start: checks of -t beyond the table of settings, such
- * as a list in a string. fn does not check other files, which -t need not be
+ * Sets fn, which makes the checks of -t beyond the table of settings, such as
+ * of a list in a string. Call this before proc_start. If fn returns -1 with
+ * err, the file is refused. fn does not check other files, which -t need not be
  * able to read. A reload runs -t first, so that a wrong file changes nothing
- * (docs/decisions/0055). -1 with err from fn: the file is refused.
+ * (docs/decisions/0055).
  */
 void proc_check_with(int (*fn)(const struct conf *, struct err *));
 /* Takes over from the service manager (service.h), parses argv, loads the
@@ -43,14 +44,14 @@ int proc_socket_path(const struct proc *, const char *process, const char *name,
 /*
  * The first SIGTERM, SIGINT or SIGHUP calls fn, from the loop, instead of
  * leaving the loop. fn lets work under way end, within a time of its own, and
- * then calls proc_end. A second signal leaves the loop at once. SIGHUP is like
- * the others: a process that is started again reads its configuration again
+ * then calls proc_end. A second signal leaves the loop at once. SIGHUP ends the
+ * process, too: a process that is started again reads its configuration again
  * (docs/decisions/0055).
  */
 void proc_on_stop(struct proc *, void (*fn)(void *arg), void *arg);
 /* Leaves the loop, after the callback that runs now. */
 void proc_end(struct proc *);
-/* Runs the loop until one of those signals; returns the exit status. */
+/* Runs the loop until a signal or proc_end ends it; returns the exit status. */
 int proc_run(struct proc *);
 
 #endif

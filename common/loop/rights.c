@@ -14,12 +14,13 @@
 #endif
 
 static int closer = -1;
-static bool owed; /* the closer holds one, and had no room for our word */
+static bool owed; /* say_closed() failed and is due again */
 
-/* Sockets that the closer had no room for: open, and tried again at the next
- * close. The closer's queue holds more than a hundred, so it has as many sets
- * to free. Our limit of descriptors bounds these sockets: where none is left,
- * runners get no channel, and calls are refused. */
+/* Sockets that the closer's queue had no room for. They stay open and are
+ * offered again at the next rights_close(). The queue holds more than a hundred
+ * sockets, so the closer is busy then. Our limit of descriptors bounds these
+ * sockets: when no descriptor is left, runners get no channel, and calls are
+ * refused. */
 static int *kept;
 static size_t nkept, maxkept;
 
@@ -57,10 +58,10 @@ rights_guard(int sock)
 }
 
 /*
- * Calls recvmsg(2) without room for descriptors, which leaves the packet in
- * place: the kernel takes a second reference to each descriptor in it, drops
- * that reference, and says MSG_CTRUNC. The packet keeps the first, so no drop
- * is the last.
+ * Looks at a packet without taking it, and without room for descriptors. The
+ * kernel takes a second reference to each descriptor in the packet, drops that
+ * reference, and says MSG_CTRUNC. The packet keeps the first reference, so no
+ * drop is the last.
  */
 static ssize_t
 peek(int sock, void *p, size_t n, bool *truncated)
@@ -85,9 +86,9 @@ rights_come(int sock)
 }
 
 /*
- * Receives without descriptors. A look never goes past bytes that bring
- * descriptors, and no more of a stream is read than was looked at: more may
- * have come since.
+ * Receives bytes, never descriptors. peek() never goes past bytes that bring
+ * descriptors. No more of a stream is read than peek() saw, because bytes that
+ * came since may bring descriptors.
  */
 ssize_t
 rights_recv(int sock, void *p, size_t n, int flags)
@@ -108,11 +109,11 @@ rights_recv(int sock, void *p, size_t n, int flags)
 }
 
 /*
- * Is there something unread? To be asked when nothing more can come. A packet
- * without bytes reads like the end. But where the kernel is to name a packet's
- * sender and has no room for the name, each packet is truncated, and the end is
- * not. (The end of a stream is truncated, too: then the socket is given away
- * for nothing.)
+ * Is there something unread? Called when nothing more can come. A packet
+ * without bytes reads like the end of input. But SO_PASSCRED makes the kernel
+ * add the sender's name, for which there is no room here: so each packet is
+ * marked as truncated, and the end is not. (The end of a stream is marked, too:
+ * then the socket is given away for nothing.)
  */
 static bool
 unread(int sock)
@@ -126,7 +127,7 @@ unread(int sock)
 	return peek(sock, &byte, sizeof(byte), &truncated) > 0 || truncated;
 }
 
-/* Tells the closer that we have closed the socket that it holds. */
+/* Tells the closer that we have closed the socket that the closer holds. */
 static void
 say_closed(void)
 {
@@ -135,9 +136,9 @@ say_closed(void)
 	owed = send(closer, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == -1;
 }
 
-/* Gives a socket away. The closer holds it until it is told that we have closed
- * ours, so our close isn't the last. The next socket that the closer gets tells
- * it, too. */
+/* Gives a socket to the closer, which holds it until we have closed ours, so
+ * our close isn't the last. say_closed() tells the closer so, and if that
+ * fails, the next socket does. */
 static bool
 give(int sock)
 {
@@ -170,8 +171,8 @@ give(int sock)
 	return true;
 }
 
-/* Keeps a socket for the next close. Without memory to remember it, it stays
- * open. */
+/* Keeps a socket for the next rights_close(). If there is no memory to remember
+ * the socket, it stays open. */
 static void
 keep(int sock)
 {
@@ -194,7 +195,8 @@ rights_close(int sock)
 		(void)close(sock);
 		return;
 	}
-	/* From now on a sender gets EPIPE, and keeps its descriptors. */
+	/* From now on a sender gets EPIPE, and the descriptors it wanted to
+	 * send stay with it. */
 	(void)shutdown(sock, SHUT_RDWR);
 	while (nkept > 0 && give(kept[nkept - 1]))
 		nkept--;

@@ -1,17 +1,18 @@
 /*
  * Sockets whose other end a runner has, and the descriptors that come by them.
  *
- * A tool may attach descriptors to its messages (SCM_RIGHTS, unix(7)). They may
- * be of its own making, such as an epoll set of a million entries, whose last
- * close takes seconds. The kernel has that work done by the process that drops
- * the last reference: one that receives, one that reads without room for
- * descriptors, or one that closes the socket with the packet unread. That must
- * never be sandboxd or egress, which have one thread for all calls (decision
- * 0074).
+ * A tool may attach descriptors to its messages (SCM_RIGHTS, unix(7)). The tool
+ * may have made them itself, such as an epoll set of a million entries, whose
+ * last close takes seconds. The kernel has that work done by the process that
+ * drops the last reference. This process may receive the packet, read it
+ * without room for descriptors, or close the socket with the packet unread. It
+ * must never be sandboxd or egress, which have one thread for all calls
+ * (decision 0074).
  *
- * Where the kernel can (SO_PASSRIGHTS, Linux 6.16), the sender is refused.
- * Elsewhere a packet that brings descriptors is seen without being received,
- * and the socket, as it is, goes to a process that may wait (closer.h).
+ * If the kernel can (SO_PASSRIGHTS, Linux 6.16), it refuses the sender. On
+ * other kernels a packet that brings descriptors is noticed without being
+ * received. Then the socket, with the packet in it, goes to a process that may
+ * wait (closer.h).
  */
 #ifndef RIGHTS_H
 #define RIGHTS_H
@@ -24,19 +25,21 @@
 /* Can the kernel refuse descriptors at a socket of ours? */
 bool rights_refusable(void);
 
-/* Where the kernel can't: sets the socket to the process that closes for us
- * (owned from now on). Called once, before the first rights_guard. */
+/* Sets the socket to the process that closes for us, where the kernel can't
+ * refuse. sock is owned from now on. Called once, before the first
+ * rights_guard. */
 void rights_closer(int sock);
 
 /*
  * Guards a new AF_UNIX socket, stream or packets, before any process has its
- * other end: descriptors are not taken from it any more. 0; -1 with errno
- * (ENOPROTOOPT: the kernel can't, and there is no closer).
+ * other end: we never take descriptors from a guarded socket. 0, or -1 with
+ * errno (ENOPROTOOPT: the kernel can't refuse, and there is no closer).
  */
 int rights_guard(int sock);
 
 /* Would the next packet (not of a stream) bring descriptors? Receives nothing,
- * so it costs nothing; true: close it by rights_close. */
+ * so no descriptor is closed here. If true, close the socket by
+ * rights_close. */
 bool rights_come(int sock);
 
 /* Receives from a guarded socket as recv(2) does, without waiting. -1 with

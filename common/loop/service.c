@@ -21,8 +21,8 @@ enum {
 	FDS_MAX = 8,   /* more than any program here has names for */
 	NAME_MAX_BYTES = 64,
 	STATUS_MAX = 256,
-	/* A person looks at it: seconds late is soon enough, and no process
-	 * wakes for a connection that came and went. */
+	/* Time between two looks at the status. A person reads it, so seconds
+	 * late is soon enough, and no process wakes for a short connection. */
 	STATUS_EVERY_S = 5
 };
 
@@ -39,12 +39,12 @@ static struct {
 	struct event *watchdog, *look;
 	void (*say)(char *, size_t, void *);
 	void *say_arg;
-	char status[STATUS_MAX]; /* said last */
+	char status[STATUS_MAX]; /* the status that was sent last */
 	bool stopping;
 } sv = {.notify = -1};
 
 /* Copies an environment variable and removes it. The copy is "" if the variable
- * is unset, or longer than any that is right. */
+ * is unset, or too long to be right. */
 static bool
 take(const char *name, char *buf, size_t len)
 {
@@ -60,7 +60,7 @@ take(const char *name, char *buf, size_t len)
 	return fits && n > 0;
 }
 
-/* The same for a number; 0 if unset or wrong. */
+/* Does the same for a number. Returns 0 if the variable is unset or wrong. */
 static uint64_t
 take_number(const char *name)
 {
@@ -75,11 +75,12 @@ take_number(const char *name)
 }
 
 /*
- * Connects to a path, or with a leading '@' to an abstract name. Connected now:
- * confinement takes the right to make sockets from most processes, and Landlock
- * lets a datagram socket go on sending to an abstract peer it was connected to.
+ * Connects to a path, or with a leading '@' to an abstract name. The socket is
+ * connected now: confinement takes the right to make sockets from most
+ * processes, and Landlock lets a datagram socket go on sending to an abstract
+ * peer it was connected to.
  *
- * A manager that can't be reached is only worth a warning. The variable may be
+ * A manager that can't be reached is only worth a warning. NOTIFY_SOCKET may be
  * left over from a parent that was no manager of ours, and a manager that waits
  * for READY=1 says by itself that none came.
  */
@@ -117,7 +118,7 @@ connect_manager(void)
 	sv.notify = fd;
 }
 
-/* "a:b:c" gives each descriptor its name; one without has "". */
+/* Names the descriptors by "a:b:c". A descriptor without a name has "". */
 static void
 name_descriptors(const char *names)
 {
@@ -166,7 +167,7 @@ service_start(void)
 {
 	uint64_t pid, us;
 
-	count_descriptors(); /* first: else our own descriptors look passed */
+	count_descriptors(); /* before we open descriptors of our own */
 	connect_manager();
 	us = take_number("WATCHDOG_USEC");
 	pid = take_number("WATCHDOG_PID");
@@ -199,10 +200,10 @@ service_listener(const char *name)
 }
 
 /*
- * Sends text to the manager. Waits only with READY=1, which comes once and must
- * come. A manager that was started again has another socket of the same name,
- * and the connection says so (unix(7): ECONNREFUSED, then ENOTCONN): then the
- * text is sent by name.
+ * Sends text to the manager. Waits only with READY=1, which is sent once and
+ * must arrive. After a restart the manager has a new socket of the same name,
+ * so send() fails (unix(7): ECONNREFUSED, then ENOTCONN). Then the text is sent
+ * by name.
  */
 static bool
 tell(const char *text, int flags)
@@ -218,9 +219,9 @@ tell(const char *text, int flags)
 }
 
 /*
- * Sends the status, escaped. The line may quote others' text (PostgreSQL's
- * message): a newline of theirs would be an assignment of its own, "MAINPID=1"
- * say.
+ * Sends the status, escaped. The line may quote text of other programs
+ * (PostgreSQL's message). A newline in it would begin another assignment, such
+ * as "MAINPID=1".
  */
 static void
 send_status(const char *first, const char *status, int flags)
@@ -280,8 +281,8 @@ on_watchdog(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Makes a timer of the first priority, where a loop has several. Work that is
- * served before all else must not look like a loop that is stuck.
+ * Makes a timer that fires every `us` microseconds, with the loop's highest
+ * priority. Otherwise a loop that serves more urgent work would look stuck.
  */
 static struct event *
 every(struct event_base *base, uint64_t us, event_callback_fn f)

@@ -14,17 +14,18 @@
 
 struct event_base;
 
-/* Reads NOTIFY_SOCKET, LISTEN_* and WATCHDOG_* and connects to the manager:
- * before confinement, before anything else opens a descriptor. Exits with a
- * message where the manager promises descriptors that are not there. */
+/* Reads NOTIFY_SOCKET, LISTEN_* and WATCHDOG_* and connects to the manager.
+ * Call this before confinement, and before any other code opens a descriptor.
+ * Exits with a message if the manager promises descriptors that are not
+ * there. */
 void service_start(void);
 
 /* Returns the inherited descriptor that the manager gave this name
- * (FileDescriptorName=), or -1: none was passed, listen yourself. It is
- * close-on-exec, and the caller's from now on, once. Nothing else is known of
- * it: httpd_new_inherited checks its kind. Descriptors passed under other names
- * only, or two of this name, are a unit that serves no one: exits with a
- * message. */
+ * (FileDescriptorName=), or -1 if none was passed: then listen yourself. The
+ * descriptor is close-on-exec and belongs to the caller; a second call for it
+ * exits. httpd_new_inherited checks its kind. If descriptors were passed under
+ * other names only, or two under this name, the unit would serve no one: exits
+ * with a message. */
 int service_listener(const char *name);
 
 /* Sends READY=1 with STATUS=, and from then on WATCHDOG=1 from the loop, twice
@@ -33,13 +34,14 @@ int service_listener(const char *name);
  * not take. */
 void service_ready(struct event_base *, const char *status);
 
-/* Sends STATUS=, if it differs from the last one. One line for a person;
- * control characters are escaped, so it may quote others. */
+/* Sends STATUS=, if it differs from the last one. The text is one line for a
+ * person. Control characters are escaped, so it may quote foreign text. */
 void service_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Asks say for the line every few seconds from service_ready on, for processes
- * whose state changes often: their counting costs nothing in between. say
- * writes at most len bytes with NUL. Does not ask without a manager. */
+/* Sets say, which gives the line every few seconds from service_ready on, for
+ * processes whose state changes often: between two calls of say they only
+ * count. say writes at most len bytes with NUL. It is not called without a
+ * manager. */
 void service_status_from(
     void (*say)(char *buf, size_t len, void *arg), void *arg);
 

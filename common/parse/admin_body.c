@@ -63,7 +63,8 @@ strings(struct json_object *v)
 	return true;
 }
 
-/* Each limit by its name, null or within its bounds. */
+/* Checks that each member has a limit's name and is null or within its
+ * bounds. */
 static int
 check_limits(struct json_object *limits, struct err *e)
 {

@@ -10,9 +10,9 @@
 /*
  * Adds members to *json, which is one JSON object and stays one (on failure
  * json->failed): `marks` of this version (version_marks.h), and rejections,
- * rejected_before and secrets_missing of the circumstances. circumstances is
- * admind's word, JSON members without braces. No other member is added from
- * there, and none if it is not JSON.
+ * rejected_before and secrets_missing of the circumstances. circumstances comes
+ * from admind: JSON members without braces. No other member of circumstances is
+ * added, and none at all if it is not JSON.
  */
 void version_beside(struct buf *json, const uint8_t *preimage, size_t n,
     struct ipc_bytes circumstances);

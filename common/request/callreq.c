@@ -9,7 +9,7 @@
 /* The terminating NUL is part of the magic. */
 static const char magic[] = "mcpbox call 1";
 
-enum { SHOW_MAX = 6 * CALLREQ_MAX }; /* at most six times by \uXXXX escapes */
+enum { SHOW_MAX = 6 * CALLREQ_MAX }; /* \uXXXX: six bytes for one */
 
 static const char *const names[] = {[CALLREQ_VERSION_HASH] = "version_hash",
     [CALLREQ_TOOL] = "tool",
@@ -147,7 +147,7 @@ callreq_json(const void *preimage, size_t n, struct buf *out, struct err *e)
 	jsonw_kv_str(&w, "version_hash", hex);
 	jsonw_kv_str(&w, "request", uuid);
 	jsonw_name(&w, "expires_at");
-	/* A time that no calendar has is shown as a number. */
+	/* A time after the year 9999 is shown as a number. */
 	if (c.expires_ms > UINT64_C(253402300799000)) {
 		jsonw_u64(&w, c.expires_ms);
 	} else {

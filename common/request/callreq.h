@@ -8,7 +8,7 @@
  * One content has one pre-image. It is bound to the caller, to the version
  * called (by its hash, so not to a later version of the same name), to every
  * byte of the arguments and to a time. Two equal calls differ by the request's
- * id: a yes is to one call.
+ * id, so a yes is for one call only.
  */
 #ifndef CALLREQ_H
 #define CALLREQ_H
@@ -24,8 +24,8 @@ enum {
 	CALLREQ_NAME_MAX = 64,       /* exposed name */
 	CALLREQ_PRINCIPAL_MAX = 254, /* an e-mail address, RFC 5321 */
 	CALLREQ_MAX = CALLREQ_ARGUMENTS_MAX + 1024,
-	/* Longest time for which a yes may be asked for and used, in ms: no one
-	 * means a call of the day before yesterday. */
+	/* Longest time, in ms, for which a yes may be asked for and used.
+	 * People don't mean a call of the day before yesterday. */
 	CALLREQ_LIFE_MAX_MS = 24 * 60 * 60 * 1000
 };
 
@@ -47,17 +47,18 @@ struct callreq {
 	uint64_t expires_ms;
 };
 
-/* Writes the pre-image into b (initialised, of at least CALLREQ_MAX). 0; -1:
- * callreq_read would not take a field. */
+/* Writes the pre-image into b (initialised, of at least CALLREQ_MAX). 0, or -1
+ * if callreq_read would refuse a field. */
 int callreq_write(const struct callreq *, struct buf *b, struct err *);
-/* Reads a pre-image; the one strict reader, fuzzed. Only callreq_json asks
- * whether the arguments are JSON. 0, or -1 with FAILURE_INVALID_PARAMS. */
+/* Reads a pre-image. This is the only reader; it is strict and fuzzed. Only
+ * callreq_json asks whether the arguments are JSON. 0, or -1 with
+ * FAILURE_INVALID_PARAMS. */
 int callreq_read(
     const void *preimage, size_t n, struct callreq *out, struct err *);
 /* Do these bytes begin as such a pre-image does? */
 bool callreq_is(const void *preimage, size_t n);
-/* Writes it as a JSON object for people and REST, in ASCII like version_json's.
- * Needs only jsonw. */
+/* Writes a pre-image as a JSON object for people and REST, in ASCII as
+ * version_json does. Needs only jsonw. */
 int callreq_json(const void *preimage, size_t n, struct buf *out, struct err *);
 
 #endif

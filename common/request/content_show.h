@@ -1,6 +1,7 @@
 /*
  * Shows the content of an approval request as a JSON object for people and
- * REST. Its own first bytes decide its kind, whatever admind calls it.
+ * REST. The first bytes of the content decide its kind, not the kind that
+ * admind says.
  */
 #ifndef CONTENT_SHOW_H
 #define CONTENT_SHOW_H
@@ -10,8 +11,8 @@
 #include "buf.h"
 #include "err.h"
 
-/* 0; -1: a content of none of version.h, callreq.h, grantreq.h, or too
- * large. */
+/* 0, or -1 if the content is none of version.h, callreq.h and grantreq.h, or is
+ * too large. */
 int content_show_json(
     const void *preimage, size_t n, struct buf *out, struct err *);
 

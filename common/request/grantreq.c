@@ -11,7 +11,7 @@
 static const char magic[] = "mcpbox grant 1";
 
 enum {
-	AFFECTED_SIZE = 1 + 4 + 32, /* of one such field */
+	AFFECTED_SIZE = 1 + 4 + 32, /* of one AFFECTED field */
 	PORT_MAX = 65535,
 	LABEL_MAX = 63 /* RFC 1035 */
 };
@@ -35,7 +35,7 @@ static const char *const names[] = {[GRANTREQ_KIND] = "kind",
 /* ---- hosts ---- */
 
 /* Has the text only characters of hosts and addresses? A NUL or a letter of
- * another script ends here. */
+ * another script is refused here. */
 static bool
 plain(struct ipc_bytes host)
 {
@@ -239,7 +239,8 @@ grantreq_need(struct ipc_bytes text, struct buf *line, struct err *e)
 {
 	bool udp = text.n > 4 && memcmp(text.p, "udp:", 4) == 0;
 
-	/* udp:53 is port 53 of the host udp, which is allowed like any other */
+	/* udp:53 is port 53 of the host udp, which is allowed like any other
+	 * host */
 	if ((udp && need(ipc_bytes(text.p + 4, text.n - 4), true, line) == 0) ||
 	    need(text, false, line) == 0)
 		return 0;
@@ -264,8 +265,7 @@ bad(const struct tlv *f, struct err *e)
 	    "grant: %s is not in its form", names[f->tag]);
 }
 
-/* Takes visible ASCII: all these names are visible ASCII, so no two look the
- * same. */
+/* Takes a name. All these names are visible ASCII, so no two look the same. */
 static int
 take_text(const struct tlv *f, size_t max, struct ipc_bytes *out, struct err *e)
 {
@@ -354,7 +354,7 @@ next_tag(uint8_t tag, enum grant_kind kind)
 	return tag + 1;
 }
 
-/* Takes the version hashes at the end: ascending, so that one set has one
+/* Takes the version hashes at the end. They ascend, so that one set has one
  * form. */
 static int
 take_affected(struct tlv_reader *r, struct tlv *f, int rc, struct grantreq *out,

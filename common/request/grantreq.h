@@ -7,8 +7,8 @@
  * docs/decisions/0037.
  *
  * One content has one pre-image. A host has one spelling (grantreq_host), so
- * the host shown is the host opened. AFFECTED are the versions that serve and
- * that this grant touches: when they change, it is another request.
+ * the host shown is the host opened. AFFECTED are the serving versions that
+ * this grant touches. When they change, the request becomes another one.
  */
 #ifndef GRANTREQ_H
 #define GRANTREQ_H
@@ -23,7 +23,7 @@ enum {
 	GRANTREQ_HOST_MAX = 253, /* RFC 1035: of a name in text */
 	GRANTREQ_NAME_MAX = 128, /* of a module, a server, a tool */
 	GRANTREQ_VERSION_MAX = 64,
-	/* Versions one grant may touch: more than a server serves well. */
+	/* Versions that one grant may touch: more than a server serves well. */
 	GRANTREQ_AFFECTED_MAX = 4096,
 	GRANTREQ_MAX = GRANTREQ_AFFECTED_MAX * 37 + 2048
 };
@@ -35,7 +35,7 @@ enum grantreq_tag {
 	GRANTREQ_REQUEST = 2,     /* uuid of the request */
 	GRANTREQ_SERVER_ID = 3,   /* uuid */
 	GRANTREQ_SERVER_NAME = 4, /* text */
-	/* of a module; the last four only once it is recorded */
+	/* of a module; the last four only if it is in the store */
 	GRANTREQ_TOOL_ID = 5,   /* uuid */
 	GRANTREQ_TOOL_NAME = 6, /* text */
 	GRANTREQ_NAME = 7,      /* text, as PyPI normalises it */
@@ -61,18 +61,19 @@ struct grantreq {
 	struct ipc_hash digest;
 	uint64_t files, size, port;
 	size_t naffected;
-	const uint8_t *affected; /* its first field; grantreq_affected */
+	const uint8_t *affected; /* first field; see grantreq_affected */
 };
 
-/* Reads a pre-image; the one strict reader, fuzzed. 0, or -1 with
- * FAILURE_INVALID_PARAMS. */
+/* Reads a pre-image. This is the only reader; it is strict and fuzzed. 0, or -1
+ * with FAILURE_INVALID_PARAMS. */
 int grantreq_read(
     const void *preimage, size_t n, struct grantreq *, struct err *);
-/* The i-th version hash, 32 bytes. */
+/* Returns the i-th version hash, 32 bytes. */
 const uint8_t *grantreq_affected(const struct grantreq *, size_t i);
 /* Do these bytes begin as such a pre-image does? */
 bool grantreq_is(const void *preimage, size_t n);
-/* As a JSON object for people and REST; ASCII, as version_json's. */
+/* Writes a pre-image as a JSON object for people and REST, in ASCII as
+ * version_json does. */
 int grantreq_json(
     const void *preimage, size_t n, struct buf *out, struct err *);
 
@@ -92,19 +93,20 @@ enum grant_host {
 };
 /*
  * Returns the kind of a host. It is BAD unless it is in its one spelling:
- * lower-case letters, digits and dashes in labels of 1 to 63, no final dot, the
- * last label not a number; *. before two labels at least; * alone; or an
- * address as inet_ntop(3) writes it. localhost, link-local, multicast and IPv4
- * in IPv6 are BAD, too: no one may grant them. (Only a grant of that very
- * address and port covers a loopback or private address: netgrant.h.)
+ * lower-case letters, digits and dashes in labels of 1 to 63, no final dot, no
+ * digit at the beginning of the last label; *. before two labels at least; *
+ * alone; or an address as inet_ntop(3) writes it. localhost, link-local,
+ * multicast and IPv4 in IPv6 are BAD, too: no one may grant them. (A loopback
+ * or private address is covered only by a grant of exactly that address and
+ * port: netgrant.h.)
  */
 enum grant_host grantreq_host(struct ipc_bytes);
 
 /*
- * Appends an entry that an author wrote in `requires` to line, as netgrant.h
- * spells it: host, host:port, *.domain, *, udp:host:port, [IPv6]:port; in any
- * case, with or without a final dot. SQL's need_parts() does the same. 0; -1
- * with FAILURE_INVALID_PARAMS, and line as it was. Fuzzed.
+ * Appends to line, as netgrant.h spells it, an entry that an author wrote in
+ * `requires`: host, host:port, *.domain, *, udp:host:port or [IPv6]:port, in
+ * any case, with or without a final dot. SQL's need_parts() does the same. 0,
+ * or -1 with FAILURE_INVALID_PARAMS; then line is as it was. Fuzzed.
  */
 int grantreq_need(struct ipc_bytes text, struct buf *line, struct err *);
 

@@ -17,7 +17,7 @@ same(struct ipc_bytes b, const char *text)
 	return b.n == strlen(text) && memcmp(b.p, text, b.n) == 0;
 }
 
-/* Takes the word before the next space off the line; the last one ends with
+/* Takes the word before the next space off the line; the last word ends with
  * the line. */
 static struct ipc_bytes
 word(struct ipc_bytes *line)
@@ -32,7 +32,7 @@ word(struct ipc_bytes *line)
 	return w;
 }
 
-/* Decimal, one spelling a number. */
+/* Reads a decimal number, which has only one spelling. */
 static int
 number(struct ipc_bytes w, uint16_t *out)
 {
@@ -61,7 +61,7 @@ netgrant_read(struct ipc_bytes line, struct netgrant *out, struct err *e)
 		return bad(e);
 	proto = word(&line);
 	g.host = word(&line);
-	port = line; /* the rest: a space is no digit */
+	port = line; /* the rest: number() refuses a space */
 	if (same(proto, "tcp"))
 		g.proto = NETGRANT_TCP;
 	else if (same(proto, "udp"))
@@ -101,11 +101,12 @@ equal(struct ipc_bytes a, struct ipc_bytes b)
 	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
-/* *.example.org is a.example.org and b.a.example.org, not example.org. */
+/* Does the grant name this host? *.example.org names a.example.org and
+ * b.a.example.org, but not example.org. */
 static bool
 names(const struct netgrant *g, struct ipc_bytes name)
 {
-	const size_t n = g->host.n - 1; /* with its dot, without the star */
+	const size_t n = g->host.n - 1; /* length of ".example.org" */
 
 	if (g->any)
 		return true;

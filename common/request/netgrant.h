@@ -5,9 +5,9 @@
  *	PROTO HOST PORT
  *
  * PROTO is tcp or udp. HOST is one that grantreq_host() accepts, or "*": any
- * host whose address is public. PORT is decimal without leading zeros; 0 stands
- * for 80 and 443 in a grant, for any port in a declaration. Only a grant of
- * that very address and port covers a LAN or loopback address.
+ * host whose address is public. PORT is decimal without leading zeros. 0 means
+ * 80 and 443 in a grant, and any port in a declaration. A LAN or loopback
+ * address is covered only by a grant of exactly that address and port.
  * Lists are lines, a line feed after each.
  */
 #ifndef NETGRANT_H
@@ -27,16 +27,16 @@ enum { NETGRANT_LINE_MAX = 4 + GRANTREQ_HOST_MAX + 1 + 5 };
 struct netgrant {
 	enum netgrant_proto proto;
 	bool any;              /* HOST is "*" */
-	enum grant_host form;  /* else the kind of its host */
-	struct ipc_bytes host; /* borrowed from the line; with "*." of WILD */
+	enum grant_host form;  /* the kind of the host, unless any */
+	struct ipc_bytes host; /* borrowed from the line; WILD: with "*." */
 	uint16_t port;         /* 0: see above */
 };
 
 /* Reads one line without its line feed. 0, or -1 with INVALID_PARAMS. Fuzzed.
  */
 int netgrant_read(struct ipc_bytes line, struct netgrant *, struct err *);
-/* Takes the next line off a list. 1; 0: the list is empty; -1: not a line (or
- * one too long). */
+/* Takes the next line off a list. Returns 1, 0 if the list is empty, or -1 if
+ * it begins with no line (or one too long). */
 int netgrant_next(struct ipc_bytes *list, struct netgrant *, struct err *);
 /* Does a grant (declared false) or a declaration (true) cover this? host: a
  * name in lower case without a final dot, or an address as inet_ntop(3) writes

@@ -1,8 +1,8 @@
 /*
- * See json_alike.h. One pass, nothing is built: the content of a container goes
- * into one number for each level, by a sum where the order has no meaning. A
- * caller who makes another text of the same digest has two of his own calls
- * taken for one, and no one else's.
+ * See json_alike.h. One pass, which builds nothing. The content of each open
+ * container goes into one number; for an object this is a sum, because the
+ * order of members has no meaning. A caller who makes two texts of one digest
+ * has two of his own calls taken for one, and no other caller's.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ byte(u128 h, unsigned c)
 	return (h ^ (c & 0xff)) * prime;
 }
 
-/* A number of n bytes. */
+/* Digests a number of n bytes. */
 static u128
 number(u128 h, u128 v, unsigned n)
 {
@@ -46,7 +46,7 @@ number(u128 h, u128 v, unsigned n)
 	return h;
 }
 
-/* Digests the string whose inside begins at *p, which goes past its end. */
+/* Digests the string whose inside begins at *p, and moves *p past its end. */
 static u128
 string(const uint8_t **p, const uint8_t *end)
 {

@@ -21,8 +21,8 @@
 enum {
 	NAMES_ROOM =
 	    32, /* names that need no memory: most requests have fewer */
-	/* Up to so many names are compared pair by pair; more are sorted, since
-	 * a text's author chooses how many there are. */
+	/* Up to so many names are compared pair by pair. More names are sorted,
+	 * because a text's author chooses how many there are. */
 	PAIRS_MAX = 12
 };
 
@@ -173,7 +173,7 @@ scan_string(struct scan *s, const uint8_t **in, size_t *n, bool *ascii)
 	return refuse(s, start, "unfinished string");
 }
 
-/* Orders by hash, then by code points, so that equal names end side by side and
+/* Orders by hash, then by code points. So equal names end side by side, and
  * names made to collide cost no more than a comparison of their text. */
 static int
 name_cmp(const void *va, const void *vb)
@@ -201,7 +201,7 @@ count(struct scan *s)
 	return 0;
 }
 
-/* Room for one more name. */
+/* Makes room for one more name. */
 static int
 more_names(struct scan *s)
 {
@@ -304,11 +304,11 @@ digit(const struct scan *s)
 }
 
 /*
- * Would this number be infinite as an IEEE 754 double? It is when its value is
- * at least 2^1024 - 2^970, the midpoint above the largest finite one. With the
- * point after the first significant digit, an exponent under 308 is always
- * smaller, one over 308 always larger; at 308 the digits decide. ndot is the
- * number of digits before the point.
+ * Would this number be infinite as an IEEE 754 double? It would if its value is
+ * at least 2^1024 - 2^970, the midpoint above the largest finite double. Take
+ * the number with its point after the first significant digit. An exponent
+ * under 308 is then always small enough, one over 308 always too large; at 308
+ * the digits decide. ndot is the number of digits before the point.
  */
 static bool
 number_infinite(const uint8_t *p, const uint8_t *end, size_t ndot, long exp)
@@ -349,7 +349,7 @@ number_infinite(const uint8_t *p, const uint8_t *end, size_t ndot, long exp)
 static int
 scan_number(struct scan *s)
 {
-	/* Far beyond any exponent that a text of our size could make up for. */
+	/* Beyond this no text of our size has the digits to make up for it. */
 	const long exp_max = 100000000;
 	const uint8_t *at = s->p, *digits;
 	size_t ndot;
@@ -415,9 +415,8 @@ scan_scalar(struct scan *s)
 	return refuse(s, s->p, "expected a value");
 }
 
-/* Scans everything up to and including the first byte of the next value, given
- * that a value has just ended. 1: a value is due; 0: the text ended well;
- * -1. */
+/* Scans on after a value: closing brackets, then the comma and the name of the
+ * next value. Returns 1 if a value is due, 0 if the text ended well, or -1. */
 static int
 after_value(struct scan *s)
 {

@@ -1,7 +1,7 @@
 /*
  * JSON read as bytes: the pre-scan that every foreign text passes, and the
- * slices of its members. No json-c: what links this library alone cannot build
- * an object of a text.
+ * slices of its members. There is no json-c: a program that links only this
+ * library can't build an object from a text.
  */
 #ifndef JSON_SCAN_H
 #define JSON_SCAN_H
@@ -23,12 +23,12 @@
 int json_scan(const uint8_t *, size_t, struct err *);
 
 /* Finds the byte slice of a member of the top-level object along `path`
- * (NULL-terminated names), in text that json_scan accepted. 1 found (*p, *n
- * borrow from text), 0 absent. */
+ * (NULL-terminated names), in text that json_scan accepted. Returns 1 if found
+ * (*p, *len borrow from text), 0 if absent. */
 int json_slice(const uint8_t *text, size_t n, const char *const *path,
     const uint8_t **p, size_t *len);
 
-/* The same for several members of one object at once, in one pass over it. */
+/* Does the same for several members of the top-level object, in one pass. */
 struct json_wanted {
 	const char *name;
 	size_t len;       /* of the name */
@@ -39,8 +39,8 @@ struct json_wanted {
 void json_slice_all(
     const uint8_t *text, size_t n, struct json_wanted *, size_t wanted);
 
-/* Appends what a string says, of a slice that json_slice gave (its quotes
- * included). 0; -1 if it is another value, or does not fit. */
+/* Appends the decoded text of a string, given as a slice from json_slice (with
+ * its quotes). 0, or -1 if the slice is no string or the text does not fit. */
 int json_unescape(const uint8_t *, size_t, struct buf *out);
 /* Appends the decoded inside of a string, without its quotes, of text that
  * json_scan accepted. */

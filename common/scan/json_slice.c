@@ -76,7 +76,7 @@ skip_string(struct cursor *c)
 	return escaped;
 }
 
-/* Past the value at c->p. */
+/* Moves past the value at c->p. */
 static void
 skip_value(struct cursor *c)
 {
@@ -117,8 +117,8 @@ skip_value(struct cursor *c)
 	}
 }
 
-/* Compares a name as written (between its quotes) with `want`, in which a
- * backslash is itself. */
+/* Compares a name as written (between its quotes) with `want`, which has no
+ * escapes. */
 static bool
 name_is(const uint8_t *p, size_t n, bool escaped, const char *want, size_t len)
 {

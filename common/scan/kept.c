@@ -1,6 +1,6 @@
 /*
- * See kept.h. One pass over the bytes between structure: nothing is built, and
- * names are recognised by the colon after them.
+ * See kept.h. One pass over the text, which builds nothing. A string is a name
+ * if a colon is after it.
  */
 #include <string.h>
 
@@ -24,16 +24,15 @@ static const struct row rows[] = {
 
 enum {
 	NROWS = sizeof(rows) / sizeof(rows[0]),
-	SHORTEST = 3, /* of the table's names: "pin" */
-	/* A longer string that may be JSON is not looked into, and so not kept:
-	 * little of it would be left. */
+	SHORTEST = 3, /* bytes of the shortest name, "pin" */
+	/* A string that may be JSON and is longer than this is not looked into,
+	 * so its text is not kept: little of it would be left. */
 	NESTED_MAX = 128 * 1024,
-	/* Nor is a string that is so many times longer than all that may be
-	 * kept: in arguments the caller decides how much there is to look
-	 * at. */
+	/* A string so many times longer than the whole kept form is not looked
+	 * into, either, because the caller decides how long arguments are. */
 	NESTED_TIMES = 4,
-	/* A value of one byte may become the mark: how many times longer than
-	 * its text the kept form can be. */
+	/* The kept form can be so many times longer than its text: a value of
+	 * one byte may become KEPT_MARK. */
 	GROWS = 4
 };
 
@@ -105,9 +104,9 @@ kept_hides(const uint8_t *name, size_t n)
 struct form {
 	const uint8_t *p, *end;
 	struct buf *out;
-	size_t base, max; /* of out: where it began, how much may follow */
+	size_t base, max; /* length of out at the start, and most bytes after */
 	bool cut;         /* strings are cut */
-	bool inside;      /* the text was a string of another */
+	bool inside;      /* the text was a string of another JSON text */
 	bool changed;
 };
 
@@ -135,7 +134,7 @@ value_end(const uint8_t *p, const uint8_t *end)
 			continue;
 		} else if (*p == '}' || *p == ']') {
 			if (depth == 0)
-				return p; /* a scalar, and its parent's end */
+				return p; /* a scalar and its container end */
 			depth--;
 		} else if (depth > 0) {
 			continue;
@@ -157,7 +156,7 @@ fits(const struct form *f, size_t n)
 	return f->out->len - f->base + n <= f->max;
 }
 
-/* Writes a code point as part of a JSON string. */
+/* Writes a byte as part of a JSON string. */
 static void
 put_escaped(struct buf *out, uint8_t c)
 {
@@ -201,8 +200,8 @@ put_string(struct form *f, const uint8_t *p, const uint8_t *end)
 	buf_putc(f->out, '"');
 }
 
-/* May this string be JSON text? The first character tells: `{`, `[`, or an
- * escape or blank before one. */
+/* May this string be JSON text? It may if it begins with `{` or `[`, after
+ * white space or its escapes. */
 static bool
 looks_nested(const uint8_t *p, const uint8_t *end)
 {
@@ -216,9 +215,9 @@ looks_nested(const uint8_t *p, const uint8_t *end)
 
 static int pass(struct form *);
 
-/* If the string is JSON text that loses something, puts its kept form and
- * returns true. A string that can't be looked at for want of memory is not let
- * through. */
+/* If the string is JSON text of which a part must be removed, puts the kept
+ * form of the string and returns true. If there is no memory to look at a
+ * string, the string is not let through. */
 static bool
 put_nested(struct form *f, const uint8_t *p, const uint8_t *end)
 {
@@ -292,7 +291,7 @@ string(struct form *f)
 	f->changed = true;
 }
 
-/* Passes over the whole text; -1 once out holds more than it may. */
+/* Copies the whole text; -1 as soon as out holds more than it may. */
 static int
 pass(struct form *f)
 {
@@ -311,7 +310,7 @@ pass(struct form *f)
 	return 0;
 }
 
-/* Shortens the text after f->base to max, at a character. */
+/* Shortens the text after f->base to f->max bytes, not inside a character. */
 static void
 end_cut(struct form *f)
 {
@@ -332,8 +331,8 @@ kept_form(const uint8_t *text, size_t n, size_t max, struct buf *out)
 	struct buf room;
 	int rc = 0;
 
-	/* A string may be put whole before it is too much; a string within it
-	 * is escaped again. */
+	/* There is room for more than max: a string is put as a whole before
+	 * its length counts, and a nested string is escaped again. */
 	buf_init(&room, max + 2 * GROWS * n + 64);
 	f.out = &room;
 	f.base = 0;

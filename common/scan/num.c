@@ -40,7 +40,8 @@ num_read(const uint8_t *p, size_t len)
 		q++;
 		if (*q == '+' || *q == '-')
 			minus = *q++ == '-';
-		/* Saturates where no text of ours could make up for it. */
+		/* Beyond this no text of our size has the digits to make up for
+		 * it. */
 		for (; q < end; q++)
 			if (exp < 1000000000000LL)
 				exp = exp * 10 + (*q - '0');
@@ -70,7 +71,7 @@ num_cmp(const struct num *a, const struct num *b)
 		return a->sign < b->sign ? -1 : 1;
 	if (a->sign == 0)
 		return 0;
-	/* Place of the first digit, then digit by digit. */
+	/* Compare the place of the first digit, then digit by digit. */
 	ea = a->exp + (long long)a->n;
 	eb = b->exp + (long long)b->n;
 	if (ea != eb)

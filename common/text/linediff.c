@@ -58,10 +58,11 @@ same(const struct line *a, const struct line *b)
 }
 
 /*
- * Myers' greedy algorithm ("An O(ND) Difference Algorithm and Its Variations",
- * 1986) over a[0..n) and b[0..m): row d holds, for each diagonal k of -d, -d+2
- * .. d, how far a path of d edits gets. All rows are kept, to walk back over.
- * Fills `out` from its end. 0; 1: more than LINEDIFF_EDITS_MAX; -1: memory.
+ * Finds a shortest difference by Myers' greedy algorithm ("An O(ND) Difference
+ * Algorithm and Its Variations", 1986) over a[0..n) and b[0..m): row d holds,
+ * for each diagonal k of -d, -d+2 .. d, how far a path of d edits gets. All
+ * rows are kept, to walk the path back. Puts the runs of equal lines into out,
+ * in order. 0; 1: more than LINEDIFF_EDITS_MAX edits; -1: no memory.
  */
 static int
 shortest(const struct line *a, size_t n, const struct line *b, size_t m,
@@ -88,7 +89,8 @@ shortest(const struct line *a, size_t n, const struct line *b, size_t m,
 			    ? v[MID + k + 1]
 			    : v[MID + k - 1] + 1;
 			y = x - k;
-			/* Past an edge: no path, and none from here. */
+			/* Past an edge there is no path, and none goes on from
+			 * here. */
 			while (x >= 0 && y >= 0 && (size_t)x < n &&
 			    (size_t)y < m && same(&a[x], &b[y])) {
 				x++;
@@ -114,7 +116,8 @@ found:
 								      : k - 1;
 		px = d == 0 ? 0 : row[prev];
 		py = d == 0 ? 0 : px - prev;
-		/* the diagonal after the edit (or from the beginning) */
+		/* where the equal lines after the edit (or the beginning)
+		 * start */
 		if (d > 0) {
 			if (prev == k + 1)
 				py++;
@@ -133,7 +136,7 @@ found:
 			y = prev == k + 1 ? py - 1 : py;
 		}
 	}
-	/* They came last first. */
+	/* The last run was found first: turn the order round. */
 	for (size_t i = 0; i < out->n / 2; i++) {
 		struct run t = out->run[i];
 
@@ -149,7 +152,7 @@ out:
 	return rc;
 }
 
-/* Writes a line. A last line without its newline says so, as diff does. */
+/* Writes a line. If it has no newline, a second line says so, as in diff. */
 static void
 put_line(struct buf *out, char mark, const struct line *l)
 {
@@ -162,15 +165,15 @@ put_line(struct buf *out, char mark, const struct line *l)
 static void
 put_range(struct buf *out, char mark, size_t from, size_t n)
 {
-	/* an empty range names the line before it */
+	/* an empty range is given by the number of the line before it */
 	buf_putf(out, "%c%zu", mark, n == 0 ? from : from + 1);
 	if (n != 1)
 		buf_putf(out, ",%zu", n);
 }
 
 /*
- * Writes runs as hunks. Changes with at most twice the context between them
- * share one. The last run is empty and is at both ends.
+ * Writes runs as hunks. Two changes share one hunk if at most twice the context
+ * is between them. The last run reaches the end of both texts; it may be empty.
  */
 static void
 put_hunks(const struct text *a, const struct text *b, const struct runs *runs,
@@ -182,7 +185,7 @@ put_hunks(const struct text *a, const struct text *b, const struct runs *runs,
 		const struct run *r = &runs->run[i];
 		size_t lead, tail, a0, b0;
 
-		if (r->a == ax && r->b == bx) { /* nothing before this run */
+		if (r->a == ax && r->b == bx) { /* no change before this run */
 			ax = r->a + r->n;
 			bx = r->b + r->n;
 			i++;
@@ -190,7 +193,8 @@ put_hunks(const struct text *a, const struct text *b, const struct runs *runs,
 		}
 		lead = ax < LINEDIFF_CONTEXT ? ax : LINEDIFF_CONTEXT;
 		lead = bx < lead ? bx : lead;
-		/* Equal lines before the change come from the run before. */
+		/* The equal lines before the change belong to the run
+		 * before. */
 		if (i == 0)
 			lead = 0;
 		else if (runs->run[i - 1].n < lead)
@@ -247,7 +251,8 @@ linediff(const void *a, size_t na, const void *b, size_t nb, struct buf *out)
 		tail++;
 	n = ta.n - head - tail;
 	m = tb.n - head - tail;
-	/* the beginning, the algorithm's runs, the end, the mark */
+	/* room for the equal beginning, the runs of shortest(), the equal
+	 * end */
 	runs.run = calloc((n < m ? n : m) + 3, sizeof(*runs.run));
 	if (runs.run == NULL)
 		goto failed;

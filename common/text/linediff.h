@@ -1,6 +1,6 @@
 /*
- * The difference of two texts, line by line, as diff -u writes it. Bounded: the
- * texts are strangers' (tools' code), the reader a person.
+ * The difference of two texts, line by line, as diff -u writes it. Its cost is
+ * bounded: the texts are foreign (tools' code), and a person reads it.
  */
 #ifndef LINEDIFF_H
 #define LINEDIFF_H
@@ -10,10 +10,11 @@
 #include "buf.h"
 
 enum {
-	/* Lines put in and taken out together, up to which the shortest
-	 * difference is searched for (time and memory grow with its square: 4
-	 * MB here). Beyond it, all lines between the equal beginning and the
-	 * equal end are shown as replaced: right, but not short. */
+	/* Up to so many inserted and deleted lines, added up, the shortest
+	 * difference is searched for (time and memory grow with the square of
+	 * this number: 4 MB here). Beyond this, all lines between the equal
+	 * beginning and the equal end are shown as replaced: right, but not
+	 * short. */
 	LINEDIFF_EDITS_MAX = 1024,
 	LINEDIFF_CONTEXT = 3 /* equal lines shown around a change */
 };

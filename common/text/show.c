@@ -52,7 +52,7 @@ show_hidden(uint32_t c)
 	return (c & 0xfffe) == 0xfffe; /* noncharacters of every plane */
 }
 
-/* utf8_valid decides, on as many bytes as the first one asks for. */
+/* utf8_valid() judges as many bytes as the first byte asks for. */
 size_t
 show_char(const uint8_t *p, size_t n, uint32_t *c)
 {
@@ -78,8 +78,9 @@ run_of(const uint8_t *p, size_t n, size_t len)
 }
 
 /*
- * Appends the escape of the character or byte of `len` bytes at p, and of as
- * many equal ones after it as one escape takes. Returns their bytes.
+ * Appends one escape for the character of `len` bytes at p (0: for a byte that
+ * is not UTF-8), and for all equal ones after it if they are more than
+ * SHOW_RUN_MAX. Returns the number of bytes that the escape shows.
  */
 static size_t
 put_escape(struct buf *out, const uint8_t *p, size_t n, size_t len, uint32_t c)
@@ -104,8 +105,8 @@ put_escape(struct buf *out, const uint8_t *p, size_t n, size_t len, uint32_t c)
  * begins with a backslash and u{ or x{; a backslash of the text that is
  * followed by either is not appended as it is. So a reader who sees \u{ or \x{
  * knows that it is ours and which character it means, and everything else is
- * itself. A run is counted inside the braces: after them a digit of the text
- * could follow.
+ * itself. The count of a run is inside the braces, because a digit of the text
+ * could follow them.
  */
 size_t
 show_word(struct buf *word, const uint8_t *p, size_t n, enum show_mode mode)
@@ -160,8 +161,8 @@ show_text(struct buf *out, const void *text, size_t n, enum show_mode mode)
  * In valid JSON, characters outside ASCII and DEL occur only inside strings,
  * where \u escapes mean the same. Control characters occur only between tokens,
  * where a blank means the same. So the value is unchanged, and a terminal gets
- * nothing but printable ASCII. Bytes that are not JSON have no such place:
- * changed to something printable, two texts could become one.
+ * nothing but printable ASCII. Bytes that are not JSON are refused: if they
+ * were changed to something printable, two texts could become one.
  */
 int
 show_json(struct buf *out, const void *text, size_t n)

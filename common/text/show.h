@@ -61,15 +61,16 @@ void show_text(struct buf *, const void *, size_t, enum show_mode);
 void show_block(struct buf *, const void *, size_t, unsigned width);
 
 /*
- * Appends a named value after its name in one row, going on after a + as above.
- * A value with newlines is a block, with its size in the name's row.
+ * Appends a named value after its name in one row. A longer value goes on after
+ * a + as in show_block. A value with newlines is a block, with its size in the
+ * name's row.
  */
 void show_value(
     struct buf *, const char *name, const void *, size_t, unsigned width);
 
 /*
  * Appends a difference as linediff() writes it, each line after its numbers
- * (before and after) and its mark; equal ones are counted as above.
+ * (before and after) and its mark. Equal lines are counted as in show_block.
  */
 void show_diff(struct buf *, const void *, size_t, unsigned width);
 

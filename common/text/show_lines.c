@@ -63,8 +63,8 @@ put_line(struct buf *out, const uint8_t *p, size_t n, size_t used,
 
 /*
  * Returns how many lines from p on are equal to the first, whose newline is at
- * nl; 1 if so few that each has a row. Thousands of them, empty or of a blank
- * each, would push later lines out of sight.
+ * nl, or 1 if they are so few that each has a row. Thousands of equal lines,
+ * empty or of one blank, would push later lines out of sight.
  */
 static size_t
 equal_lines(const uint8_t *p, const uint8_t *nl, const uint8_t *end)

@@ -180,8 +180,8 @@ uri_template_parse(
 
 /*
  * Returns the bytes of the character at p if a variable may hold it, else 0.
- * `{name}` takes an encoded `/` for a `/`: a reviewer of `files:///{name}`
- * relies on its value having none.
+ * `{name}` treats an encoded `/` as a `/`, because a reviewer of
+ * `files:///{name}` relies on a value without one.
  */
 static size_t
 takes(const struct uri_part *v, const char *p, size_t n)
@@ -196,7 +196,7 @@ takes(const struct uri_part *v, const char *p, size_t n)
 	return k;
 }
 
-/* fits[part] has bit i if the parts from `part` on can be the URI from i on. */
+/* fits[part] has bit i if the parts from `part` on match the URI from i on. */
 enum { ROW = URI_MAX / 8 + 1 };
 
 static bool
@@ -265,7 +265,7 @@ uri_template_match(const struct uri_template *t, const char *uri, size_t n,
 			i += t->part[part].n;
 			continue;
 		}
-		/* The longest reading that leaves the rest possible. */
+		/* Take the longest value after which the rest still matches. */
 		end = i;
 		for (k = i; k < n;) {
 			size_t c = takes(&t->part[part], uri + k, n - k);

@@ -57,12 +57,12 @@ int uri_template_parse(
     const char *, size_t, struct uri_template *, struct err *);
 
 /*
- * Is the URI one of the template's? `{name}` stands for one or more characters
- * other than `/`, encoded or not, `{+name}` for one or more of any kind. Of
- * several readings, the one with the longest first variable (then the second
- * ...) counts. On a match value[i] is the i-th variable's. A URI that uri_check
- * refuses matches nothing. Time: at most the product of both lengths, and
- * little if the literal ends differ.
+ * Does the URI match the template? `{name}` matches one or more characters
+ * other than `/`, encoded or not, `{+name}` one or more of any kind. If several
+ * values are possible, the longest first variable (then the second ...) counts.
+ * On a match value[i] is the i-th variable's. A URI that uri_check refuses
+ * matches nothing. Time: at most the product of both lengths, and little if the
+ * literal ends differ.
  */
 bool uri_template_match(const struct uri_template *, const char *uri, size_t,
     struct uri_value value[URI_VARIABLES_MAX]);

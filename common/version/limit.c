@@ -11,8 +11,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
 #undef L
 };
 
-/* The tags are plain numbers above, since this table is also used where neither
- * list is known. Here both are known. */
+/* The tags in LIMITS are plain numbers, because limit.h is also used where
+ * neither list of tags is known. Here enum version_tag is known. */
 #define L(SYMBOL, name, unit, min, max, context, version, reason)        \
 	_Static_assert(                                                  \
 	    (version) == VERSION_##SYMBOL && (min) > 0 && (min) < (max), \
@@ -24,7 +24,7 @@ _Static_assert(
 _Static_assert(
     VERSION_TAG_MAX == VERSION_NETWORK_RATE, "and those that came later");
 
-/* Where bounds.h limits a frame or a row, no limit exceeds it. */
+/* No limit exceeds the bound of bounds.h for a frame or a row. */
 enum {
 #define L(SYMBOL, name, unit, min, max, context, version, reason) \
 	MAX_##SYMBOL = (max) < INT32_MAX ? (int)(max) : INT32_MAX,

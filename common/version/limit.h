@@ -1,11 +1,12 @@
 /*
- * The limits of one call, once: name, unit, bounds, where a value travels.
+ * The limits of one call, in one table: name, unit, bounds, and the tags under
+ * which a value travels.
  *
  * A limit's value is the version's (reviewed with it and part of its hash),
  * else its server's (set by an administrator), else the configured default of
- * the process that enforces it. Each of them is within these bounds: the
- * management tools' schemas, the table server_limits, REST, mcpboxctl, the
- * vault and sandboxd all judge by this table.
+ * the process that enforces it. Each of these values is within the bounds of
+ * this table: the management tools' schemas, the table server_limits, REST,
+ * mcpboxctl, the vault and sandboxd all judge by it.
  */
 #ifndef LIMIT_H
 #define LIMIT_H

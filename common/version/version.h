@@ -84,15 +84,16 @@ enum version_kind { VERSION_S, VERSION_N, VERSION_B, VERSION_I, VERSION_M };
 /* Returns name and kind of a tag; NULL if the table does not have it. */
 const char *version_field(unsigned tag, enum version_kind *);
 
-/* Starts a pre-image in b (its magic); then tlv_put fields in order. */
+/* Starts a pre-image in b with the magic. Then add the fields in order by
+ * tlv_put. */
 void version_begin(struct buf *b);
 /* Checks magic, order, repetition, kinds, sorted sets, no NUL in text, UTF-8.
  * On success *fields, *n is the TLV list after the magic. */
 int version_check(const uint8_t *preimage, size_t len, const uint8_t **fields,
     size_t *n, struct err *);
-/* Lists the digests at the ends of the list's modules ("name version digest"),
- * ascending, each once. 0, or -1 if a line is not a lock or there are too
- * many. */
+/* Lists the digests at the ends of the VERSION_MODULE fields ("name version
+ * digest"), ascending, each once. 0, or -1 if a field does not have that form
+ * or there are too many. */
 int version_modules(const uint8_t *fields, size_t n,
     uint8_t digest[MODULES_PER_CALL_MAX][32], size_t *count, struct err *);
 /* Writes the pre-image as a JSON object for people and REST: names as in the

@@ -1,22 +1,24 @@
 /*
  * This is why approved content reads as it runs. A reviewer reads lines that
  * end at a newline, each after its number. Python ends a line at a carriage
- * return, too (a comment then ends where none is seen to end). It also takes a
- * form feed for the beginning of a line: blanks before one don't indent.
- * Editors and str.splitlines(), by which tracebacks quote the code, end lines
- * at more characters still. None of these is needed: a string can name each by
- * an escape. So they are refused, and the rest has one reading: lines end at
- * U+000A, and are indented by blanks and tabs. (Python itself refuses tabs and
- * blanks that only look alike. Code is compiled from a str: a coding cookie
- * changes nothing, a byte order mark is a syntax error.)
+ * return, too, so a comment may end where no reader sees its end. Python also
+ * takes a form feed for the beginning of a line: blanks before one don't
+ * indent. Editors and str.splitlines(), by which tracebacks quote the code, end
+ * lines at more characters still. No code needs these characters, because a
+ * string can name each by an escape. So they are refused, and the rest can be
+ * read in one way only: lines end at U+000A, and are indented by blanks and
+ * tabs. (Python itself refuses tabs and blanks that only look alike. Code is
+ * compiled from a str, so a coding cookie changes nothing, and a byte order
+ * mark is a syntax error.)
  *
- * The gate is at each way in, for a sentence that its author can act on:
- * admind-check for management tools, draft_make() for all that admind makes,
- * and the database for the versions that it makes itself (imports, rollbacks;
- * migration 0027). None of these binds a taken-over admind: it can write a
- * version by other means and ask for review. So seal_make() in the vault asks
- * again, over the very bytes that it hashes and seals. Without its seal nothing
- * runs, and admind-check, which also could refuse, is only asked by admind.
+ * The gate is at each way in, so that the author gets a sentence that he can
+ * act on: in admind-check for management tools, in draft_make() for all that
+ * admind makes, and in the database for the versions that it makes itself
+ * (imports, rollbacks; migration 0027). None of these gates binds a taken-over
+ * admind: it can write a version by other means and ask for review. So
+ * seal_make() in the vault checks the code again, over the very bytes that it
+ * hashes and seals. Without its seal nothing runs. (admind-check could refuse,
+ * too, but only admind asks it.)
  *
  * JSON needs no such rule: its white space is the same for every reader, and
  * inside strings control characters are escapes by grammar. Prose (titles,
@@ -59,7 +61,7 @@ version_gate_code(const void *code, size_t n, struct err *e)
 
 	for (size_t i = 0; i < n; i += len, place++) {
 		len = 1;
-		if (p[i] >= 0x20 && p[i] < 0x7f) /* nearly all of code */
+		if (p[i] >= 0x20 && p[i] < 0x7f) /* most characters of code */
 			continue;
 		if ((len = show_char(p + i, n - i, &c)) == 0)
 			return err_set(e, FAILURE_INVALID_PARAMS,

@@ -1,6 +1,6 @@
 /*
- * Code that no version may hold, whoever wrote it: its lines are not the lines
- * that its reviewer reads. docs/decisions/0065.
+ * Refuses code that no version may hold, from any author: code whose lines are
+ * not the lines that its reviewer reads. docs/decisions/0065.
  */
 #ifndef VERSION_GATE_H
 #define VERSION_GATE_H

@@ -48,8 +48,8 @@ static const struct {
 	    "environment variables"}},
 };
 
-/* Texts that clients give to models before any call. Code is not one: its
- * comments run nowhere, and its docstring is the description. */
+/* Texts that clients give to models before any call. Code is not among them:
+ * its comments run nowhere, and its docstring is the description. */
 static const uint8_t read_by_models[] = {VERSION_NAME, VERSION_TITLE,
     VERSION_DESCRIPTION, VERSION_META, VERSION_INPUT_SCHEMA,
     VERSION_OUTPUT_SCHEMA, VERSION_ANNOTATIONS, VERSION_PROMPT_ARGUMENTS,
@@ -122,9 +122,9 @@ json_unit(const uint8_t *p, size_t n, uint32_t *c)
 	return true;
 }
 
-/* Decodes JSON's \uXXXX at p, or two that are a surrogate pair. Its other
- * escapes are a blank: they are quotes, slashes and white space. Returns the
- * bytes of the escape. */
+/* Decodes JSON's \uXXXX at p, or two that are a surrogate pair. Every other
+ * escape counts as a blank, because it is a quote, a slash or white space.
+ * Returns the bytes of the escape. */
 static size_t
 json_escape(const uint8_t *p, size_t n, uint32_t *c)
 {
@@ -208,7 +208,7 @@ version_marks(const uint8_t *preimage, size_t n,
 		m.why = e.text;
 		mark(arg, &m);
 	}
-	/* no text grows by this except by its blanks and its end */
+	/* fold() adds two blanks and a NUL to a text, at most */
 	buf_init(&text, IPC_BLOB_MAX + 3);
 	for (size_t i = 0; i < sizeof(read_by_models); i++) {
 		name = version_field(read_by_models[i], &kind);

@@ -23,12 +23,13 @@ struct version_mark {
 	bool refused;
 };
 
-/* Calls `mark` for each mark, in the order of fields and table; once for a
- * reason in a field. Makes no call for bytes that are not a version. */
+/* Calls `mark` for each mark, in the order of fields and table, at most once
+ * for each reason in a field. Makes no call for bytes that are not a
+ * version. */
 void version_marks(const uint8_t *preimage, size_t n,
     void (*mark)(void *arg, const struct version_mark *), void *arg);
 
-/* Writes them as an array of {field, words, why, refused}. */
+/* Writes the marks as an array of {field, words, why, refused}. */
 void version_marks_json(struct jsonw *, const uint8_t *preimage, size_t n);
 
 #endif

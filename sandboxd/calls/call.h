@@ -3,17 +3,15 @@
  *
  *	WAITING		queued until a runner of its	timer: queue_wait
  *			profile is ready
- *	STARTING	has a runner, whose cgroup gets	timer: CALL_LIMIT_MS
- *			the call's limits (unless it was
- *			forked with them); then, if the	timer: NET_OPEN_MS
- *			call may connect, egress opens a
- *			net for it
- *	RUNNING		the runner has the code, the	timer: the wall clock
- *			arguments and the secrets
+ *	STARTING	the runner's cgroup gets the	timer: CALL_LIMIT_MS
+ *			call's limits if it has others;
+ *			egress opens a net for a call	timer: NET_OPEN_MS
+ *			that may connect
+ *	RUNNING		has code, arguments, secrets	timer: the wall clock
  *	PARKED		the tool asked its client and	timer: ask_timeout; the
  *			waits (park.c)			wall clock is stopped
- *	CHECKING	the tool ran; its result waits	timer: VERIFY_MS
- *			for admind's verdict (verify.c)
+ *	CHECKING	waits for admind's verdict on	timer: VERIFY_MS
+ *			the result (verify.c)
  *	REPORTING	the tool failed, and had a net;	timer: CALL_REPORT_MS
  *			the call waits for egress to
  *			report refusals (callnet.c)
@@ -25,8 +23,7 @@
  * changes it. The answer goes to the waiting client at that moment. The record,
  * which holds the CPU time, follows when the runner was reaped. A call whose
  * runner or pool dies before RUNNING waits for another runner: no code of the
- * tool ran.
- * call_change in call.c is the only function that changes a call's state.
+ * tool ran. Only call_change() in call.c changes a call's state.
  */
 #ifndef CALL_H
 #define CALL_H
@@ -42,9 +39,8 @@ enum {
 	CALL_LIMIT_MS = 5000,
 	/* A little more than the time that egress has for its report. */
 	CALL_REPORT_MS = NET_CLOSE_MS + 500,
-	/* An answer reaches its client in less time. So the answer is not
-	 * delayed by the end of its runner and the fork of the next one, which
-	 * are milliseconds of work. */
+	/* An answer reaches its client in less time, so it is not delayed by
+	 * the milliseconds that the next runner's fork takes. */
 	CALL_LINGER_US = 300,
 	/* After a process was reaped: the wait for the end of its channel. */
 	CALL_REAP_MS = 5000,
@@ -52,8 +48,8 @@ enum {
 	CALL_HANGUP_MS = 250,
 	/* Bytes that may wait for a slow gateway; then events are dropped. */
 	CALL_EVENT_QUEUE_MAX = 1024 * 1024,
-	/* The wait that a refused client is told: by the load, MIN to MAX
-	 * (calls_retry_ms), or CALL_RETRY_MS if load was not the reason. */
+	/* The wait that a refused client is told: MIN to MAX by the load
+	 * (calls_retry_ms), or CALL_RETRY_MS. */
 	CALL_RETRY_MIN_MS = 100,
 	CALL_RETRY_MAX_MS = 30 * 1000,
 	CALL_RETRY_MS = 500,
@@ -117,21 +113,19 @@ void calls_refuse_held(
 /* Ends all calls before this process ends: kills the calls that run, refuses
  * those that did not begin, and leaves those that are ENDING. */
 void calls_stop(struct calls *);
-/* Cancels the call with this id if `by` started it, or in any case if by is
- * NULL (admind). Returns true if the call was ended by this. */
+/* Cancels the call with this id if `by` started it or is NULL (admind). Returns
+ * true if this ended the call. */
 bool calls_cancel(
     struct calls *, const struct ipc_id *, struct ipc_peer *by, enum failure);
 /* Takes the client's answer to question `number` of a call that `by` started.
  * Ignores an answer to any other call or question. json is foreign. */
 void park_answer(struct calls *, const struct ipc_id *, struct ipc_peer *by,
     uint32_t number, struct ipc_bytes json);
-/* Attaches admind, which has connected again, to this task's call: admind gets
- * all further events, an open question first. false: there is no call of a task
- * with this id, or it has ended. */
+/* Attaches admind, which has connected again, to this task's call: it gets all
+ * further events, an open question first. false: there is no such call. */
 bool calls_attach(
     struct calls *, const struct ipc_id *, struct ipc_peer *, uint64_t request);
-/* Sets the connection to admind, or NULL if there is none. admind judges
- * results (verify.h). */
+/* Sets the connection to admind, which judges results (verify.h), or NULL. */
 void calls_admind(struct calls *, struct ipc_peer *);
 /* Forgets a peer that has gone; its calls go on. */
 void calls_peer_gone(struct calls *, struct ipc_peer *);

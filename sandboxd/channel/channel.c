@@ -25,7 +25,7 @@ struct channel {
 	struct redact *redact;
 	const struct channel_events *events;
 	void *arg;
-	bool closed;    /* by us: no more events */
+	bool closed;    /* we closed it: no more events */
 	bool executing; /* SECRETS were sent */
 	struct turn turn;
 	uint32_t asked; /* number of the last question */
@@ -48,8 +48,7 @@ channel_free(struct channel *c)
 	free(c);
 }
 
-/* Reports a violation to the owner. Returns -1, which closes the peer after
- * that. */
+/* Reports a violation to the owner. Returns -1, which then closes the peer. */
 static int
 violation(struct channel *c, enum failure f, const char *text)
 {
@@ -102,8 +101,8 @@ on_log(struct channel *c, struct ipc_frame *f)
 		    "The tool was ended: it sent a malformed log line.");
 	buf_init(&b, CHANNEL_EVENT_MAX + 1024);
 	began = turn_now_us();
-	/* A line without memory for it is dropped, as is one that can't be
-	 * shown. */
+	/* A line is dropped if it can't be shown or if there is no memory for
+	 * it. */
 	rc = result_log(m.level, c->held->name, m.json, c->redact, &b);
 	turn_charge(&c->turn, c->peer, began);
 	if (rc == 0 && !b.failed)
@@ -138,7 +137,7 @@ on_progress(struct channel *c, struct ipc_frame *f)
 }
 
 /* Passes on a pause. Pauses count as progress reports, so a loop of pauses
- * costs no more than one of reports. */
+ * costs no more than a loop of reports. */
 static int
 on_pause(struct channel *c, struct ipc_frame *f)
 {
@@ -271,7 +270,7 @@ finish(struct channel *c, uint32_t length, enum failure failure)
 		rc = too_large(c);
 		goto out;
 	}
-	/* Later frames are too late: they are not read any more. */
+	/* Frames after the result are not read any more. */
 	c->closed = true;
 	c->events->result(c->arg, failure, ipc_bytes(body.p, body.len));
 out:
@@ -492,8 +491,8 @@ channel_next(struct channel *c, const struct ipc_module_next *m)
 }
 
 /*
- * Tells the caller that it has not seen everything: once, before the answer,
- * with the number of missing lines and the limit they met.
+ * Tells the caller that log lines or reports are missing: once, before the
+ * answer, with their number and the limit that they met.
  */
 void
 channel_notice(struct channel *c, struct result_dropped *d)

@@ -16,13 +16,13 @@
 #include "result.h"
 
 enum {
-	/* Frames taken before others get their turn, and the turn's length:
-	 * a runner that floods waits in its own send. */
+	/* Frames taken from a runner in a turn, and the turn's length. Then
+	 * other runners are read: a runner that floods waits in send. */
 	CHANNEL_BURST = 256,
 	CHANNEL_TURN_MS = 10,
-	/* Bytes likewise: otherwise a few large frames would cost more than all
-	 * the small ones that may pass. The largest result, the output beside
-	 * it and their headers pass in one turn. */
+	/* Bytes taken from a runner in a turn. Without this bound a few large
+	 * frames would cost more than CHANNEL_BURST small frames. The largest
+	 * result, its output and their headers pass in one turn. */
 	CHANNEL_TURN_BYTES = RESULT_MAX + 2 * STDOUT_SHOWN_MAX,
 	/* Bytes of its stdout_max that a runner keeps for a note (output.c). */
 	CHANNEL_NOTE_MAX = 64,

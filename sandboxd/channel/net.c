@@ -14,7 +14,7 @@
 
 /*
  *	WAITING	NET_OPEN was sent, or will be when egress is there
- *	OPEN	egress knows it, or will again when it is back
+ *	OPEN	egress knows the net, or will know it after a restart
  *	CLOSING	NET_CLOSE was sent
  */
 enum net_state { NET_WAITING, NET_IS_OPEN, NET_CLOSING };
@@ -27,10 +27,11 @@ struct net {
 	const struct held *held;
 	const struct net_owner *owner; /* NULL: gone */
 	void *arg;
-	uint64_t request; /* under way, or 0 */
-	bool sent;        /* NET_OPEN, in this life of egress */
-	bool torn;        /* it was open in an earlier one */
-	/* sent when egress came up: peek's link waits for it */
+	uint64_t request; /* that waits for an answer, or 0 */
+	bool sent;        /* NET_OPEN was sent to this egress process */
+	bool torn;        /* it was open in an earlier egress process */
+	/* NET_OPEN was sent when egress came up: peek's link waits for the
+	 * answer */
 	bool anew;
 };
 
@@ -44,7 +45,7 @@ struct nets {
 	struct event_base *base;
 	struct ipc_client *client;
 	struct ipc_peer *peer; /* egress, or NULL */
-	uint64_t away_ms;      /* when it became NULL */
+	uint64_t away_ms;      /* when peer became NULL */
 	char *peek_path;
 	struct pool *pool;
 	struct event *link; /* the next attempt to link peek */
@@ -130,8 +131,8 @@ on_opened(void *arg, struct ipc_frame *f, enum failure gone)
 	n->request = 0;
 	n->anew = false;
 	link_when_known(n->all);
-	/* egress ended: the request is sent again when it is back, if it is
-	 * still wanted. */
+	/* egress ended. When it is back, nets_adopt() sends the request again
+	 * for a net that is still open. */
 	if (f == NULL && gone != FAILURE_BUSY)
 		return;
 	if (f == NULL || f->type != IPC_OK) {
@@ -345,7 +346,7 @@ nets_adopt(struct nets *ns, struct ipc_peer *p)
 	ns->peer = p;
 	log_event(
 	    LOG_LV_INFO, "egress_up", "%u calls may connect", ns->told.open);
-	/* The CLOSING ones heard of its end, so there are none. */
+	/* No net is CLOSING: such nets ended with the old connection. */
 	ns->link_due = true;
 	TAILQ_FOREACH(n, &ns->list, link) {
 		send_open(n);

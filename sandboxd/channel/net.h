@@ -2,16 +2,16 @@
  * sandboxd's side of egress: the connection to sandboxd-egress, the calls that
  * may connect (nets), and the link by which peek reaches egress.
  *
- * A net is one call's. It is opened before the call's arguments go out, with
- * the hosts that its version declares and its server is granted. It is closed
- * when its end is known, which brings the report. Its id is the generation of
- * the runner's slot, which pool-init gave the runner's listener too and which
- * never repeats in a life of this process: one runner's question can't be taken
- * for another's.
+ * A net belongs to one call. It is opened before the call's arguments go out,
+ * with the hosts that the tool's version declares and its server is granted. It
+ * is closed when the call's end is known; egress then answers with the report.
+ * The net's id is the generation of the runner's slot, which pool-init gave the
+ * runner's listener, too. A generation never repeats in a life of this process,
+ * so one runner's question can't be taken for another runner's.
  *
- * egress judges; nothing here does. When egress ends, the nets stay and are
- * opened again as soon as it is back, so that only calls that connect in
- * between notice. Its counts are lost then, and the report says so.
+ * Only egress judges connections. When egress ends, the nets stay and are
+ * opened again as soon as egress is back, so that only calls that connect in
+ * between notice. The counts of egress are lost then, and the report says so.
  *
  * peek's link is a connection that this process makes, because egress knows the
  * process by its uid. This process sends nothing on it and passes it to the
@@ -31,8 +31,8 @@ enum {
 	NET_OPEN_MS = 3000,
 	/* The report is made of data that egress has already. */
 	NET_CLOSE_MS = 2000,
-	/* egress starts again in less; calls that begin until then wait for it.
-	 * When it is away for longer, they are refused at once. */
+	/* egress restarts in less time, so calls that begin meanwhile wait for
+	 * egress. After this time such calls are refused at once. */
 	NET_AWAY_MS = 2000,
 	/* Pause between two attempts to give peek a link. */
 	NET_LINK_RETRY_MS = 100
@@ -64,8 +64,8 @@ struct nets *nets_new(struct event_base *);
  * memory. */
 int nets_connect(
     struct nets *, const char *path, const char *peek_path, struct err *);
-/* Takes a connection that is open already, for tests: the peer's handlers are
- * nets_handlers and nets. */
+/* Takes a connection that is open already, for tests. The peer's handlers must
+ * be nets_handlers, with nets as their arg. */
 void nets_adopt(struct nets *, struct ipc_peer *);
 extern const struct ipc_handlers nets_handlers;
 /* Sets the pool whose peek gets a link, now and each time the pool is another
@@ -87,7 +87,7 @@ void net_grants(struct net *);
 /* Closes a net: none of its connections is allowed any more. true: `closed`
  * follows; false: no report will come, and the net is gone. */
 bool net_close(struct net *);
-/* Does the same, and the owner hears no more of the net. NULL is harmless. */
+/* Closes a net, too, but calls the owner no more. NULL is harmless. */
 void net_drop(struct net *);
 
 #endif

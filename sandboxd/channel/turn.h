@@ -18,7 +18,7 @@ struct turn {
 	struct event *event; /* a timer: resumes reading */
 	uint64_t began_ms;
 	unsigned frames; /* in this turn */
-	size_t bytes;    /* likewise */
+	size_t bytes;    /* in this turn */
 };
 
 /* Counts a frame of this peer; pauses the peer when its share is used up. */
@@ -28,8 +28,8 @@ uint64_t turn_now_us(void);
 /*
  * Pauses the peer for as long as the thread was busy with it since began_us
  * (turn_now_us), if that was a turn or more. A tool with a secret may write
- * events that take long to search (decision 0078); with the pause at least half
- * of the thread is left to the others.
+ * events that take long to search (decision 0078). With the pause at least half
+ * of the thread's time is left to other calls.
  */
 void turn_charge(struct turn *, struct ipc_peer *, uint64_t began_us);
 

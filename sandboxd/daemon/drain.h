@@ -29,9 +29,9 @@ enum {
 	 * their records committed, all of them together. */
 	DRAIN_LAST_MS = 3000,
 	/* Time for gateways to take their last answers, which wait in sockets.
-	 * One that does not read keeps the others without a sandbox so long. */
+	 * So long a gateway that does not read delays the next sandboxd. */
 	DRAIN_GATEWAYS_MS = 500,
-	/* When nothing runs any more and only admind is missing, it may be in
+	/* Time to wait for admind when no call runs any more. admind may be in
 	 * the middle of a restart, which takes about a second. */
 	DRAIN_ADMIND_MS = 3000
 };
@@ -46,8 +46,8 @@ struct drain {
 	struct records *records;
 	struct ipc_server *gateways[DRAIN_GATEWAYS];
 	struct event *turn;
-	/* CLOCK_BOOTTIME or 0: the time's end; since when admind is away; since
-	 * when there is nothing left to do. */
+	/* CLOCK_BOOTTIME or 0: when drain_timeout ends; since when admind is
+	 * away; since when there is nothing left to do. */
 	uint64_t until_ms, alone_ms, done_ms;
 	bool late;
 };

@@ -79,8 +79,8 @@ name_one(struct table_node *n, void *arg)
 	x->count++;
 }
 
-/* Tells admind first which executions this sandbox still answers for; only then
- * may admind's sweep take the others for lost. */
+/* Tells admind which executions this process still answers for. Only after that
+ * may admind's sweep close all other executions as lost. */
 static void
 name_all(struct sandboxd *s, struct ipc_peer *p)
 {
@@ -98,8 +98,8 @@ name_all(struct sandboxd *s, struct ipc_peer *p)
 	(void)ipc_send(p, IPC_EPOCH_END, &e);
 }
 
-/* Takes admind's new connection. Records follow; a predecessor's come before
- * the names, since naming this epoch ends its calls. */
+/* Takes admind's new connection. Records of an earlier process are sent before
+ * our executions are named, since naming this epoch ends its calls. */
 static void
 on_admind_up(struct ipc_peer *p, void *arg)
 {
@@ -112,7 +112,7 @@ on_admind_up(struct ipc_peer *p, void *arg)
 	calls_admind(s->calls, p);
 }
 
-/* Names our executions when admind has all of a predecessor's records. */
+/* Names our executions once admind has all records of the earlier process. */
 static void
 on_settled(void *arg)
 {
@@ -261,8 +261,8 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 /*
  * Cancels a call. A gateway ends only calls that run for its own connection,
  * and contexts held for its own listener: a client that left between
- * authorisation and RUN must not keep a place in the set. Other ids are as good
- * as unknown to it. admind ends anything.
+ * authorisation and RUN must not keep a place in the set. For a gateway other
+ * ids are unknown. admind may end any call or context.
  */
 static int
 on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
@@ -403,8 +403,8 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 
 /*
  * Returns the large blocks of a flooding tool to the system with its call.
- * Unless glibc is told its threshold, it raises it to the largest block that it
- * has seen (up to 32 MiB) and keeps twice that much of freed memory. Then a
+ * Unless glibc is told a threshold, glibc raises the threshold to the largest
+ * block seen (up to 32 MiB) and keeps twice as much freed memory. Then a
  * tool would choose how much sandboxd holds at rest (mallopt(3)).
  */
 static void
@@ -416,10 +416,10 @@ large_goes_back(void)
 }
 
 /*
- * Returns the memory of many small blocks too, such as events that waited for a
- * slow gateway: they keep their pages wherever a block that lives on lies above
- * them. While nothing runs, these pages go back as well. malloc counts them as
- * free afterwards too, so memory free then is no reason to try again.
+ * Returns the pages of many small blocks, such as events that waited for a slow
+ * gateway, while no call runs. malloc itself keeps these pages if a block that
+ * is in use lies above them. malloc counts returned pages as free, so gone_back
+ * has their size: they are no reason to trim again.
  */
 static void
 small_goes_back(struct sandboxd *s)

@@ -10,7 +10,7 @@
 #include "proc.h"
 
 enum {
-	VAULT_KEY_ANSWER_MS = 5000, /* a vault that was just started derives */
+	VAULT_KEY_ANSWER_MS = 5000, /* a vault that just started derives keys */
 	VAULT_KEY_RETRY_MS = 500 /* between two questions of one connection */
 };
 
@@ -18,7 +18,7 @@ struct event;
 struct ipc_client;
 
 struct vault_key {
-	struct held_set *held; /* borrowed; learns the key */
+	struct held_set *held; /* borrowed; gets the key */
 	struct ipc_client *vault;
 	struct event *retry;
 };

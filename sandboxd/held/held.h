@@ -113,9 +113,8 @@ struct regrant {
 	uint64_t number; /* as granted_by */
 	struct buf grants;
 };
-/* Opens a context of grants into a regrant, which must be freed by
- * held_regrant_free, also on failure. Does not change held contexts. 0, or -1
- * with the failure to answer. */
+/* Opens a context of grants, which held_regrant_free() must free, also after a
+ * failure. Does not change held contexts. 0, or -1 with the failure. */
 int held_regrant(struct held_set *, const struct ipc_id *server,
     struct ipc_bytes sealed, struct regrant *, struct err *);
 void held_regrant_free(struct regrant *);

@@ -46,9 +46,9 @@ is_text(struct ipc_bytes v, const char *s)
 }
 
 /* Is the question's mode one of the two words, written plainly? The mode
- * decides which members there are, and a URL in a form would get the mode of a
- * page past a client that declared forms only. A plain word reads the same with
- * its escapes undone and byte by byte. */
+ * decides which members there are. A page's URL that passes as a form would
+ * reach a client that declared forms only. A plain word reads the same with its
+ * escapes undone and byte by byte. */
 static bool
 mode_known(struct ipc_bytes method, struct ipc_bytes params)
 {
@@ -86,7 +86,8 @@ is_key(struct ipc_bytes key)
 	return true;
 }
 
-/* Writes the params with known members only, secrets replaced. 0 or 1. */
+/* Writes the params with known members only, secrets replaced. 0, or 1 with
+ * err: a member is missing or of a wrong type. */
 static int
 put_params(struct jsonw *w, const struct member *m, struct ipc_bytes params,
     struct redact *r, bool *replaced, struct err *e)
@@ -118,7 +119,7 @@ put_params(struct jsonw *w, const struct member *m, struct ipc_bytes params,
 }
 
 /* Does the key hold a secret? A key is a name in the client's JSON and can't be
- * replaced, since the answer comes back under it. */
+ * replaced, since the answer comes back under the same key. */
 static bool
 key_tells(struct redact *r, struct ipc_bytes key)
 {
@@ -201,7 +202,8 @@ put_error(struct jsonw *w, int code, const char *message)
 	jsonw_obj_end(w);
 }
 
-/* Writes one answer for each key: the one found, or an error. */
+/* Writes one answer for each key of the questions: the answer that `answers`
+ * has for the key, or an error. */
 static void
 put_all(struct ipc_bytes questions, struct ipc_bytes answers, int code,
     const char *message, struct buf *out)
@@ -216,7 +218,8 @@ put_all(struct ipc_bytes questions, struct ipc_bytes answers, int code,
 	if (walk_open(&q, questions, '{') != 0)
 		goto end;
 	while (walk_next(&q, &key, &v)) {
-		/* ask_take refused such a key or killed the call for it. */
+		/* A malformed key gets no answer. ask_take killed the call for
+		 * it, or refused the questions before it came to the key. */
 		if (!is_key(key))
 			continue;
 		memcpy(name, key.p, key.n);

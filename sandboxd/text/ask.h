@@ -15,22 +15,23 @@
 #include "redact.h"
 
 enum {
-	/* Questions in one ASK, and bytes of a key: one person reads a form. */
+	/* The most questions in one ASK, and bytes of a key: one person reads
+	 * them all in a form. */
 	ASK_QUESTIONS_MAX = 16,
 	ASK_KEY_MAX = 64,
-	/* ASKs of one call: a conversation, not a loop. */
+	/* The most ASKs of one call: enough for a conversation. */
 	ASK_CALL_MAX = 64,
-	/* JSON-RPC codes of answers made here: no capability; or no time, no
-	 * room, no client. */
+	/* JSON-RPC codes of errors that sandboxd answers itself. PARAMS: the
+	 * question can't be asked. NO_ANSWER: no time, no room or no client. */
 	ASK_CODE_PARAMS = -32602,
 	ASK_CODE_NO_ANSWER = -32603
 };
 
 /*
  * Writes {key: {method, params}} as it goes to the client. The caller
- * initialises out with its maximum. 0; 1: the tool asked what can't be asked,
- * and err says why (for its author); -1: the text is no ASK, which our harness
- * never sends.
+ * initialises out with its maximum. 0. 1: a question can't be asked, and err
+ * says why, for the tool's author. -1: the text is no ASK; our harness never
+ * sends such a text.
  */
 int ask_take(
     struct ipc_bytes text, struct redact *, struct buf *out, struct err *);

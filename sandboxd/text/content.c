@@ -36,8 +36,8 @@ static const struct member link_members[] = {{"uri", URI, true},
     {"size", SIZE, false}, {"annotations", ANNOTATIONS, false}, {0}};
 static const struct member resource_members[] = {
     {"resource", RESOURCE, true}, {"annotations", ANNOTATIONS, false}, {0}};
-/* The members of an embedded resource, and of resources/read, where no URI
- * means the one that was asked for. */
+/* The members of an embedded resource, and of resources/read, where a missing
+ * URI means the URI that was asked for. */
 enum { INNER_URI, INNER_MIME, INNER_TEXT, INNER_BLOB };
 static const struct member inner_members[] = {{"uri", URI, true},
     {"mimeType", STRING, false}, {"text", STRING, false},
@@ -65,7 +65,7 @@ struct taker {
 	struct buf tmp;
 	bool *replaced;
 	const char *list; /* the block's list: "content", "messages" */
-	unsigned index;   /* of the block in it */
+	unsigned index;   /* of the block in the list */
 	const char *type;
 	struct err *err;
 };
@@ -88,8 +88,8 @@ is_string(struct ipc_bytes v)
 	return v.p[0] == '"';
 }
 
-/* Is it a URI by RFC 3986, 3.1? A scheme and a colon; no blanks or controls
- * anywhere. */
+/* Is v a URI (RFC 3986 section 3.1): a scheme and a colon, and no blanks or
+ * controls anywhere? */
 static bool
 is_uri(struct ipc_bytes v)
 {
@@ -110,7 +110,7 @@ is_uri(struct ipc_bytes v)
 	return true;
 }
 
-/* Is it base64 by RFC 4648, section 4, with its padding and nothing else? */
+/* Is v base64 (RFC 4648 section 4) with padding, and nothing else? */
 static bool
 is_base64(struct ipc_bytes v)
 {
@@ -139,7 +139,7 @@ is_size(struct ipc_bytes v)
 	return v.n <= 16; /* 2^53 has 16 digits */
 }
 
-/* Is it a number from 0 to 1? */
+/* Is v a number from 0 to 1? */
 static bool
 is_priority(struct ipc_bytes v)
 {
@@ -171,8 +171,8 @@ is_audience(struct ipc_bytes v)
 
 /* --- Writing. ---------------------------------------------------------- */
 
-/* Writes a member with its secrets replaced; leaves out a number that was
- * one. */
+/* Writes a member with its secrets replaced. Leaves out a number that was a
+ * secret. */
 static void
 put(struct taker *t, const char *name, struct ipc_bytes v)
 {
@@ -426,7 +426,7 @@ message(struct taker *t, struct ipc_bytes v)
 	if (gather(t, v, message_members, found) != 0)
 		return -1;
 	jsonw_obj(t->w);
-	/* One of two words: no secret. */
+	/* The role is one of two words, so it holds no secret. */
 	jsonw_kv_raw(t->w, "role", found[0].p, found[0].n);
 	jsonw_name(t->w, "content");
 	if (block(t, found[1]) != 0)

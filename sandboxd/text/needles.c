@@ -5,9 +5,10 @@
 #include "needles.h"
 
 /*
- * A trie of all needles: a node is a prefix of at least one of them. Children
- * are a list, except the root's, which are a table: most steps of a scan start
- * there. `fail` is the node of the longest proper suffix that is a prefix too.
+ * A trie of all needles: a node is a prefix of at least one needle. A node's
+ * children are a list. The root's children are a table, because most steps of a
+ * scan start at the root. `fail` is the node of the longest proper suffix of
+ * this prefix that is a node, too.
  */
 struct node {
 	uint32_t child, sibling, fail; /* indices; 0: none, the root */
@@ -49,7 +50,8 @@ needles_free(struct needles *nd)
 	free(nd);
 }
 
-/* Doubles the room. Not by realloc, which may leave a copy in freed memory. */
+/* Doubles the room, but not by realloc, which may leave a copy of secrets in
+ * freed memory. */
 static int
 grow(struct needles *nd)
 {
@@ -117,8 +119,8 @@ step(const struct needles *nd, uint32_t at, uint8_t c)
 	return nd->first[c];
 }
 
-/* Computes fail, breadth first: a node's fail is shorter, so it is known
- * before. */
+/* Computes `fail` of each node, breadth first, because it depends on the `fail`
+ * of shorter prefixes. */
 int
 needles_ready(struct needles *nd)
 {

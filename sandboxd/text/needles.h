@@ -1,8 +1,8 @@
 /*
  * Searches for many byte strings at once, in one pass whose time does not
  * depend on their number or likeness (Aho, Corasick: Efficient string matching,
- * CACM 18, 1975). A tool knows the secrets it was given and may print the text
- * that costs a naive search most; it has nothing to gain here.
+ * CACM 18, 1975). A tool knows the secrets it was given, so it could print the
+ * text that costs a naive search most. With this search it gains nothing.
  */
 #ifndef NEEDLES_H
 #define NEEDLES_H
@@ -13,8 +13,8 @@
 
 struct needles;
 
-/* Reports a needle that ends before `to`; [from, to) is the longest that does.
- * In rising order of `to`. false ends the scan. */
+/* Reports [from, to): the longest of the needles that end at `to`. Reports come
+ * in rising order of `to`. false ends the scan. */
 typedef bool needles_hit(void *arg, size_t from, size_t to);
 
 /* NULL without memory. */

@@ -13,7 +13,8 @@ enum {
 	/* The longest form of one byte that two encoders make and libraries
 	 * write: &#x0041; in a URL has 14 (%26%23x0041%3B). */
 	FORM_GROWTH = 16,
-	/* Growth of a value in UTF-16, which is looked for inside both. */
+	/* A value in UTF-16 is twice as long. UTF-16 is looked for in the text
+	 * that is left when the forms of both encoders are decoded. */
 	WIDE_GROWTH = 2,
 	PLACES_FIRST = 16
 };
@@ -37,7 +38,7 @@ trim(const uint8_t **p, size_t *n)
 	}
 }
 
-/* Adds one needle, unless it is too short. 0 or -1 without memory. */
+/* Adds a needle, unless it is shorter than `least`. 0, or -1 without memory. */
 static int
 needle(struct redact *r, const uint8_t *p, size_t n, size_t least)
 {
@@ -49,9 +50,9 @@ needle(struct redact *r, const uint8_t *p, size_t n, size_t least)
 }
 
 /*
- * Adds a value, or a part of one, and notes what finding it takes. If all its
- * characters are in Latin-1, which is UTF-16 without its zeros, the value is
- * added in that too; any other is found in UTF-16 by decoding.
+ * Adds a value, or a part of a value, and notes which searches it needs. If all
+ * its characters are in Latin-1, the value is also added in Latin-1, which is
+ * UTF-16 without the zeros. Any other value is found in UTF-16 by decoding.
  */
 static int
 add(struct redact *r, const uint8_t *p, size_t n, size_t least)
@@ -95,9 +96,9 @@ add(struct redact *r, const uint8_t *p, size_t n, size_t least)
 
 /*
  * Adds the forms that libraries write of a value in hexadecimal digits, such as
- * keys and UUIDs: its letters in the other case, and the bytes it means. Those
- * are then found in digits of either case with other marks between them, or in
- * base64.
+ * keys and UUIDs: its letters in the other case, and the bytes that the digits
+ * mean. These bytes are found in digits of either case, with any marks between
+ * the digits, and in base64.
  */
 static int
 add_digits(struct redact *r, const uint8_t *p, size_t n)
@@ -220,8 +221,8 @@ redact_longest(const struct redact *r)
 
 /* --- Finding them. ----------------------------------------------------- */
 
-/* Notes a place. Ends rise within one scan: the places that the new one
- * overlaps are last. */
+/* Notes a place. Within one scan the ends of places rise, so the places that
+ * the new place overlaps are the last ones. */
 static bool
 hit(void *arg, size_t from, size_t to)
 {
@@ -235,7 +236,8 @@ hit(void *arg, size_t from, size_t to)
 	}
 	pl.from = view_from(r->view, from);
 	pl.to = view_to(r->view, to - 1);
-	/* Three ideographs are nine bytes, and six in UTF-16: nothing grows. */
+	/* The mark may not be longer than the place: a value of three
+	 * ideographs has nine bytes, but only six in UTF-16. */
 	if (pl.to - pl.from < strlen(REDACT_MARK))
 		return true;
 	while (r->nfound > r->base && r->found[r->nfound - 1].to > pl.from) {
@@ -263,7 +265,7 @@ static void
 search_escapes(struct redact *r, const struct view *v, unsigned depth,
     enum view_escapes kind)
 {
-	/* The decoded text may hold a longer form, to be decoded next. */
+	/* The decoded text may hold a longer form, which is decoded next. */
 	const size_t reach = depth + 1 < REDACT_DEPTH
 	    ? redact_longest(r)
 	    : r->longest * WIDE_GROWTH;
@@ -290,8 +292,8 @@ search_runs(struct redact *r, const struct view *v, unsigned depth,
 }
 
 /*
- * Searches UTF-16, in either order of bytes and from any beginning. Without its
- * zeros it is Latin-1; values with other characters have to be decoded.
+ * Searches UTF-16, in either order of bytes and from any beginning. Without the
+ * zeros UTF-16 may be Latin-1. Values with other characters must be decoded.
  */
 static void
 search_wide(struct redact *r, const struct view *v, unsigned depth)
@@ -313,9 +315,9 @@ search_wide(struct redact *r, const struct view *v, unsigned depth)
 
 /*
  * Searches a view and its decoded readings. A constant bounds the depth and the
- * number of readings of each view: the time is linear in the text. A text that
- * reads in more ways than any library writes it is not let through. UTF-16 is
- * looked for inside the last one too.
+ * number of readings of each view, so the time is linear in the text. A text
+ * with more readings than any library writes is not let through. UTF-16 is
+ * looked for inside the deepest reading, too.
  */
 static void
 search(struct redact *r, const struct view *v, unsigned depth)
@@ -363,7 +365,7 @@ by_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Widens a place to whole UTF-8 sequences: the rest must still be text. */
+/* Widens a place to whole UTF-8 sequences, so that the rest is still text. */
 static void
 whole(struct ipc_bytes t, struct place *pl)
 {
@@ -386,7 +388,7 @@ redact_find(struct redact *r, struct ipc_bytes t)
 	r->failed = false;
 	if (r->needles == NULL || t.n < REDACT_MIN)
 		return 0;
-	/* Mostly there is nothing; only otherwise the places matter. */
+	/* Most texts hold no secret: only for the others search places. */
 	r->places = r->any = false;
 	r->work = REDACT_WORK_MIN + REDACT_WORK * t.n;
 	search(r, &v, 0);

@@ -16,9 +16,9 @@
  *  - base64 (both alphabets) and base32 (upper or lower case), at any
  *    alignment, so `user:secret` in a Basic header too, padded or not, across
  *    lines;
- *  - UTF-16 of either order, also inside two others.
- * Found as well are each line of REDACT_LINE_MIN bytes and more of a value with
- * lines, and the value without white space around it. A value of hexadecimal
+ *  - UTF-16 of either byte order, also inside two other encodings.
+ * Also found are each line of a value that has REDACT_LINE_MIN bytes or more,
+ * and the value without white space around it. A value of hexadecimal
  * digits (a key, a UUID) is also found with its digits in the other case, and
  * as the bytes that they mean. A value in Latin-1 is also found in that
  * encoding.
@@ -42,15 +42,15 @@
 
 enum {
 	REDACT_MIN = 8,
-	/* A line of a key in PEM has 64; many shorter lines are ordinary
-	 * text. */
+	/* A line of a key in PEM has 64 bytes. Many lines that are shorter than
+	 * 16 bytes are ordinary text. */
 	REDACT_LINE_MIN = 16,
-	/* Bytes of readings for each byte of a text. Base32 beside a secret
-	 * beyond Latin-1, the dearest combination that a library writes, needs
-	 * more than 224. A text that needs more than this, made of digits and
-	 * escapes of every kind, fails. */
+	/* The most bytes of readings for each byte of a text. Base32 beside a
+	 * secret beyond Latin-1 needs more than 224: no library writes a more
+	 * expensive combination. A text that needs more than 320, made of
+	 * digits and escapes of every kind, fails. */
 	REDACT_WORK = 320,
-	REDACT_WORK_MIN = 65536 /* of a short text, where it is cheap */
+	REDACT_WORK_MIN = 65536 /* so many bytes more, for any text */
 };
 /* As long as the shortest secret, so that no text ever grows. */
 #define REDACT_MARK "[secret]"
@@ -63,19 +63,20 @@ struct redact *redact_new(const void *tlv, size_t n);
 void redact_free(struct redact *); /* wipes */
 /* Is there any secret to look for? */
 bool redact_any(const struct redact *);
-/* Returns the bytes of the longest form searched for: output that is shown to a
- * limit must be captured to that much more, and cut with redact_cut. */
+/* Returns how many bytes the longest form of a value has. Output that is shown
+ * up to a limit must be captured for so many bytes more, and cut with
+ * redact_cut. */
 size_t redact_longest(const struct redact *);
-/* Returns where to cut a text, of which about `at` bytes may be shown, before
- * redacting it: at, or after the secret that lies across it. */
+/* Returns where to cut a text before it is redacted, if about `at` bytes may be
+ * shown: at, or the end of a secret that lies across at. */
 size_t redact_cut(struct redact *, struct ipc_bytes text, size_t at);
 /* Appends text to out; secrets that overlap are replaced as one. 1 if there was
- * any, 0 if none. Without memory out fails: nothing is let through. */
+ * a secret, 0 if none. Without memory out fails, so nothing is let through. */
 int redact_bytes(struct redact *, struct ipc_bytes text, struct buf *out);
-/* Does the same for JSON that json_scan accepted; out is JSON again and no
- * longer, but names that held secrets may now be equal. Strings (and names) are
- * searched as the reader will decode them, whatever escapes they are written
- * with; a number holding a secret becomes null. */
+/* Does the same for JSON that json_scan accepted. out gets JSON that is not
+ * longer than text, but names that held secrets may now be equal. Strings (and
+ * names) are searched as the reader will decode them, whatever escapes they are
+ * written with. A number that holds a secret becomes null. */
 int redact_json(struct redact *, struct ipc_bytes text, struct buf *out);
 
 #endif

@@ -6,31 +6,31 @@
 #include "redact.h"
 #include "views.h"
 
-/* Decoders inside each other: a header in a URL, JSON in a repr. */
+/* How many encodings inside each other are undone: a header in a URL, e.g. */
 enum { REDACT_DEPTH = 2 };
 
 struct redact {
 	struct needles *needles;
-	size_t longest; /* of the values */
-	bool blanks;    /* one has a blank, which may be written + */
-	bool digits;    /* one has digits only */
-	bool high;      /* one is not ASCII */
-	bool wide;      /* one has a character above U+00FF */
-	/* one has only such characters: no zeros in its UTF-16 */
+	size_t longest; /* bytes of the longest needle */
+	bool blanks;    /* a value has a blank, which may be written + */
+	bool digits;    /* a value has digits only */
+	bool high;      /* a value is not ASCII */
+	bool wide;      /* a value has a character above U+00FF */
+	/* a value has only characters above U+00FF: no zeros in its UTF-16 */
 	bool bare;
-	bool failed; /* memory or work, in this search */
+	bool failed; /* this search had too little memory or too much work */
 	size_t work; /* bytes of views still to be searched */
 	bool places; /* are the places asked for, or only presence? */
-	bool any;    /* one was seen, when only presence is asked for */
+	bool any;    /* a secret was seen, if only presence is asked for */
 	struct view_mem mem[REDACT_DEPTH + 1];
-	/* Places found in this search; base: the first of this scan's. */
+	/* Places found in this search. base: index of this scan's first. */
 	struct place *found;
 	size_t nfound, cap, base;
 	const struct view *view; /* being scanned */
 };
 
-/* Finds all secrets of a text: sorted places that neither touch nor overlap,
- * but for equal neighbours. Returns their number; r->failed without memory. */
+/* Finds all secrets of a text: sorted places that may touch, but do not
+ * overlap. Returns their number; r->failed without memory. */
 size_t redact_find(struct redact *, struct ipc_bytes text);
 /* Appends text with a mark in place of each of the n places that redact_find
  * found. */

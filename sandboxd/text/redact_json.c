@@ -103,8 +103,7 @@ redact_json(struct redact *r, struct ipc_bytes t, struct buf *out)
 			while (p < end && strchr("+-.0123456789eE", *p) != NULL)
 				p++;
 			if (number_tells(r, s, (size_t)(p - s), &clean)) {
-				/* Not the mark: with quotes it would be longer.
-				 */
+				/* shorter than the mark in quotes */
 				buf_puts(out, "null");
 				any = 1;
 			} else

@@ -11,9 +11,9 @@
 #include "result.h"
 
 /*
- * The share of the CPU limit (percent) from which a SIGKILL that memory does
- * not explain is the limit's. RLIMIT_CPU counts ticks, getrusage real CPU time:
- * on a busy machine they were seen to differ by a quarter and more.
+ * A SIGKILL that memory does not explain came from the CPU limit if this share
+ * (percent) of the limit was used. RLIMIT_CPU counts ticks, getrusage real CPU
+ * time: on a busy machine they were seen to differ by a quarter and more.
  */
 enum { CPU_SEEN_PERCENT = 50 };
 
@@ -73,7 +73,7 @@ member(struct ipc_bytes text, const char *name, const char *first,
 									  : -1;
 }
 
-/* Writes a value with its secrets replaced. true if there were any. */
+/* Writes a value with its secrets replaced. true if there were secrets. */
 static bool
 put(struct jsonw *w, const char *name, struct ipc_bytes v, struct redact *r)
 {
@@ -89,8 +89,8 @@ still_json(const struct buf *b)
 	return b->failed || json_scan(b->p, b->len, NULL) == 0;
 }
 
-/* Writes CallToolResult after its content. any: the version has an output
- * schema. */
+/* Writes the members of CallToolResult after content. any: structuredContent
+ * may be any JSON, since the version has an output schema. */
 static int
 take_tool(struct ipc_bytes text, bool is_error, bool any, struct redact *r,
     struct jsonw *w, bool *replaced, struct err *e)
@@ -98,8 +98,8 @@ take_tool(struct ipc_bytes text, bool is_error, bool any, struct redact *r,
 	struct ipc_bytes structured, flag;
 	int rc;
 
-	/* MCP before 2026-07-28 knows objects only. With a schema the author
-	 * has declared the type, and gatewayd minds the revision. */
+	/* MCP before 2026-07-28 allows only objects. With a schema the author
+	 * has declared the type, and gatewayd checks the client's revision. */
 	rc = member(text, "structuredContent", any ? "{[\"tfn-0123456789" : "{",
 	    &structured);
 	if (rc < 0)
@@ -202,7 +202,7 @@ result_progress(
 	if (has_message == 1 && message.p[0] != 'n')
 		(void)put(&w, "message", message, r);
 	jsonw_obj_end(&w);
-	/* A number that is a secret can't be shown in any form. */
+	/* A number that is a secret can't be shown, so nothing is passed on. */
 	return tells ? 1 : 0;
 }
 
@@ -224,10 +224,10 @@ result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
 	return replaced && !still_json(out) ? 1 : 0;
 }
 
-/* Returns the fix for a failure. The text of the body is compared as JSON has
- * it: the only character of fix.def's forms that JSON escapes is the line feed,
- * which fix.def escapes too. A tool that writes like our harness gets another
- * sentence of that table, and nothing else. */
+/* Returns the fix for a failure. The text of the body is compared with its JSON
+ * escapes in place: the only character of fix.def's forms that JSON escapes is
+ * the line feed, which fix.def escapes, too. A tool that writes like our
+ * harness gains only another sentence of fix.def. */
 static const char *
 fix_of(enum failure f, const char *message, struct ipc_bytes body)
 {
@@ -322,11 +322,11 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 {
 	unsigned code = status >> 16, value = status & 0xffff;
 	uint64_t memory = limit[LIMIT_MEMORY_BYTES];
-	/* Compares the memory of the process when it died with its limit. */
+	/* Was the process near its memory limit when it died? */
 	bool full = peak_kib * 1024 > memory / 8 * 7;
 	char what[128];
 
-	/* The sum was too much, so it doesn't matter whose peak this was. */
+	/* All processes together used too much, so no single peak matters. */
 	if (oom_kills > 0) {
 		result_limit("The tool was killed: its processes and its /tmp "
 			     "used too much memory together",
@@ -358,8 +358,8 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 	}
 	switch (value) {
 	case SIGKILL:
-		/* It met no limit of its own: a person killed it, or the
-		 * machine did for want of memory. */
+		/* The process met no limit of its own. A person killed it, or
+		 * the kernel, because the machine had too little memory. */
 		(void)err_set(e, FAILURE_KILLED,
 		    "The tool's process was killed from outside, below its "
 		    "limits: it had used %llu ms of CPU time (the limit "

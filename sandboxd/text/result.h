@@ -1,6 +1,7 @@
 /*
  * The JSON that answers carry: CallToolResult bodies that sandboxd builds
- * itself, the runner's taken apart and put together again, and _meta.
+ * itself, results of runners, which it takes apart and puts together again, and
+ * _meta.
  */
 #ifndef RESULT_H
 #define RESULT_H
@@ -28,19 +29,19 @@ int result_add_text(
  * Takes a runner's result, which is foreign: the tool's code shares a process
  * with the code that wrote it.
  *
- * A tool's only content (content.h), structuredContent (an object;
- * CALL_STRUCTURED: anything) and isError pass on, or a prompt's messages and
- * description, or a resource's contents, each at most once. The gateway adds
- * the other members, and none can come from here. An error (is_error) always
- * has a tool's form: a text.
+ * Only these members pass on, each at most once. Tool: content (content.h),
+ * structuredContent (an object; with CALL_STRUCTURED any JSON) and isError.
+ * Prompt: messages and description. Resource: contents. The gateway adds the
+ * other members, and none can come from here. An error (is_error) always has a
+ * tool's form: a text.
  *
  * Secrets are replaced in the values only, so a secret that looks like the
  * result's own JSON can't spoil it. text was accepted by json_scan, which is
  * the one rule for numbers (finite), names (each once), strings (no lone
  * surrogates) and depth.
  *
- * -1 with FAILURE_EXCEPTION and what is wrong where, or FAILURE_KILLED if the
- * text is no result at all.
+ * 0, or -1: with FAILURE_EXCEPTION and the error with its place, or with
+ * FAILURE_KILLED if the text is no result at all.
  */
 int result_take(struct ipc_bytes text, unsigned form, bool is_error,
     struct redact *, struct buf *body, struct err *);
@@ -65,8 +66,8 @@ enum {
 };
 
 /* Writes _meta: {"mcpbox/execution": {...}} and, unless failure is NONE,
- * "mcpbox/failure". The fix in it is message's, or if message is NULL, that of
- * the first text of the body. */
+ * "mcpbox/failure". The fix in "mcpbox/failure" is chosen by message or, if
+ * that is NULL, by the first text of the body. */
 void result_meta(struct buf *meta, const struct ipc_id *execution,
     uint64_t duration_us, struct ipc_bytes stdout_text,
     const struct result_dropped *, enum failure, const char *message,
@@ -76,8 +77,8 @@ void result_meta(struct buf *meta, const struct ipc_id *execution,
  * (TIMEOUT for the wall clock, LIMIT for others) and text. */
 void result_limit(const char *what, enum limit, uint64_t value, struct err *);
 /*
- * Says the meaning of a runner's end without a result. status, cpu_us,
- * peak_kib, oom_kills as in EXITED; limit: of this call. Sets failure and text.
+ * Says why a runner ended without a result. status, cpu_us, peak_kib,
+ * oom_kills: as in EXITED. limit: the call's limits. Sets failure and text.
  */
 void result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
     uint32_t oom_kills, const uint64_t limit[LIMIT_COUNT], struct err *);

@@ -6,8 +6,8 @@
 #include "views.h"
 #include "views_internal.h"
 
-/* Digits of a reference at most, as \U has: code points have six, or seven in
- * decimal. */
+/* The most digits of a reference, as many as \U has. A code point has at most
+ * six digits, or seven in decimal. */
 enum { REFERENCE_DIGITS_MAX = 8 };
 
 void
@@ -70,7 +70,7 @@ digits(const struct view *in, size_t i, unsigned n)
 	return v;
 }
 
-/* Appends one code point written in in[first..last]; a lone surrogate too. */
+/* Appends the code point, or lone surrogate, that in[first..last] spells. */
 static void
 put_point(struct view_mem *m, struct view *out, uint32_t c,
     const struct view *in, size_t first, size_t last)
@@ -82,8 +82,8 @@ put_point(struct view_mem *m, struct view *out, uint32_t c,
 		view_put(m, out, utf8[i], in, first, last);
 }
 
-/* Reads the escape whose backslash is in[i]: its code point or byte. Returns
- * its length, 0 if it is no escape. */
+/* Reads the escape whose backslash is in[i]. *c gets its code point or byte.
+ * Returns the length of the escape, 0 if there is none. */
 static size_t
 backslash(const struct view *in, size_t i, uint32_t *c, bool *byte)
 {
@@ -126,8 +126,9 @@ backslash(const struct view *in, size_t i, uint32_t *c, bool *byte)
 	return 2;
 }
 
-/* Likewise reads the character reference whose & is in[i] (HTML 13.5, XML 4.1):
- * a number, or one of the names that XML has. The longest is &#x0010ffff; */
+/* Reads, as backslash() does, the character reference whose & is in[i] (HTML
+ * 13.5, XML 4.1): a number, or a name that XML has. The longest is
+ * &#x0010ffff; */
 static size_t
 reference(const struct view *in, size_t i, uint32_t *c)
 {
@@ -165,8 +166,8 @@ reference(const struct view *in, size_t i, uint32_t *c)
 	return i + 1 - first;
 }
 
-/* Likewise reads quoted-printable (RFC 2045, 6.7); a soft line break is no
- * byte: *none. */
+/* Reads, as backslash() does, quoted-printable (RFC 2045 section 6.7). *none: a
+ * soft line break, which is no byte. */
 static size_t
 printable(const struct view *in, size_t i, uint32_t *c, bool *none)
 {
@@ -185,14 +186,14 @@ printable(const struct view *in, size_t i, uint32_t *c, bool *none)
 	return 0;
 }
 
-/* Returns the character of an escape. */
+/* The result of an escape. */
 enum sort {
 	POINT, /* a code point */
 	BYTE,
 	NONE /* nothing: a soft line break */
 };
 
-/* Likewise reads an escape of any kind. */
+/* Reads, as backslash() does, an escape of the given kind. */
 static size_t
 escape(const struct view *in, size_t i, enum view_escapes kind, uint32_t *c,
     enum sort *sort)
@@ -269,8 +270,8 @@ view_escapes(const struct view *in, size_t *pos, size_t reach,
 	if ((last = next_escape(in, *pos, kind)) == in->n)
 		return false;
 	view_start(m, out);
-	/* The bytes since the last part hold no escape, so no more than reach
-	 * of them matter. */
+	/* The bytes from *pos to the escape hold no escape, so no more than
+	 * `reach` of these bytes matter. */
 	for (i = last > reach ? last - reach : 0;
 	    i < in->n && (i <= last || i - last <= reach);) {
 		if ((n = escape(in, i, kind, &c, &sort)) == 0) {

@@ -21,8 +21,8 @@ struct place {
 
 struct view {
 	const uint8_t *p;
-	const struct place *at; /* of each byte, or NULL: */
-	uint32_t base;          /* the first byte's place in the first text */
+	const struct place *at; /* of each byte in the first text, or NULL */
+	uint32_t base;          /* if at is NULL: p[0] in the first text */
 	size_t n;
 };
 
@@ -45,7 +45,7 @@ uint32_t view_to(const struct view *, size_t i);
 
 enum view_escapes {
 	VIEW_PERCENT,
-	VIEW_FORM, /* and `+` is a blank (WHATWG URL, 5.1) */
+	VIEW_FORM, /* percent, and `+` is a blank (WHATWG URL, 5.1) */
 	/* JSON (RFC 8259 section 7), and what Python's repr adds: \' \a \v \0
 	 * \xHH \UHHHHHHHH. */
 	VIEW_BACKSLASH,
@@ -56,10 +56,10 @@ enum view_escapes {
 };
 
 /*
- * Decodes the next part of `in`, from *pos on, that holds escapes, into m, with
- * `reach` bytes before and after it: a value of so many bytes that is written
- * with an escape lies in one of the parts. An unknown escape stays as it is.
- * *pos moves past the part; false if there is none.
+ * Decodes into m the next part of `in`, from *pos on, that holds escapes, with
+ * `reach` bytes before and after the escapes. So a value of up to `reach` bytes
+ * that is written with an escape lies in one part. An unknown escape stays as
+ * it is. *pos moves past the part; false if there is no such part.
  */
 bool view_escapes(const struct view *in, size_t *pos, size_t reach,
     enum view_escapes, struct view_mem *m, struct view *out);
@@ -68,24 +68,26 @@ enum view_digits {
 	VIEW_HEX,    /* pairs may be separated by a colon, blank, hyphen, line
 			break */
 	VIEW_BASE64, /* either alphabet of RFC 4648, line breaks inside */
-	VIEW_BASE32  /* RFC 4648 section 6 in one case, line breaks inside */
+	VIEW_BASE32  /* RFC 4648 section 6, all upper or all lower case, line
+			breaks inside */
 };
 
 /* Finds the next run of digits, at or after *pos, that could hold
- * VIEW_RUN_BYTES bytes. *pos moves to its end; false if there is none. */
+ * VIEW_RUN_BYTES bytes. *pos moves to the run's end; false: no run. */
 enum { VIEW_RUN_BYTES = 8 };
 bool view_run(
     const struct view *in, size_t *pos, enum view_digits, struct view *run);
-/* Decodes a run whose first `skip` digits belong to something else. */
+/* Decodes a run, but not its first `skip` digits, which may be other text. */
 void view_run_bytes(const struct view *run, enum view_digits, unsigned skip,
     struct view_mem *, struct view *out);
-/* Returns how many values of `skip` differ: 2, 4 or 8. */
+/* Returns how many values of `skip` give different bytes: 2, 4 or 8. */
 unsigned view_run_phases(enum view_digits);
 
 /* Drops zero bytes, which turns UTF-16 of Latin-1 text into Latin-1. */
 void view_zeros(const struct view *in, struct view_mem *, struct view *out);
-/* Decodes UTF-16, high byte first or last, from byte `skip` (0 or 1) on. m has
- * room for VIEW_UTF16_ROOM: two bytes of a code point may become three. */
+/* Decodes UTF-16, high byte first (big) or last, from byte `skip` (0 or 1) on.
+ * m must have room for VIEW_UTF16_ROOM bytes, since two bytes may become
+ * three. */
 #define VIEW_UTF16_ROOM(n) ((n) / 2 * 3)
 void view_utf16(const struct view *in, unsigned skip, bool big,
     struct view_mem *m, struct view *out);

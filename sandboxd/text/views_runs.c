@@ -5,7 +5,7 @@ enum { BYTE_BITS = 8 };
 
 static const struct {
 	uint8_t bits;   /* of a digit */
-	uint8_t phases; /* at which a byte may begin: its bits and 8 decide */
+	uint8_t phases; /* different values of `skip`, see views.h */
 } kinds[] = {
     [VIEW_HEX] = {4, 2}, [VIEW_BASE64] = {6, 4}, [VIEW_BASE32] = {5, 8}};
 
@@ -93,8 +93,9 @@ value(int c, enum view_digits kind)
 	return c >= 'a' && c <= 'z' ? c - 'a' : -1;
 }
 
-/* May in[i] be between two digits? One mark between pairs of hexadecimal
- * digits; otherwise line breaks, and the indentation of lines, as in YAML. */
+/* May in[i] be between two digits? Between pairs of hexadecimal digits one mark
+ * may be. In base64 and base32 only line breaks may be, and the indentation of
+ * lines, as in YAML. */
 static inline bool
 separates(const struct view *in, size_t i, enum view_digits kind)
 {
@@ -125,8 +126,8 @@ static inline bool
 run_of(
     const struct view *in, size_t *pos, enum view_digits kind, struct view *run)
 {
-	/* The digits of so many bytes; the outer digits may hold bits of
-	 * neighbours. */
+	/* `least` digits hold VIEW_RUN_BYTES bytes. The first and the last
+	 * digit may also hold bits of other bytes. */
 	const unsigned width = kinds[kind].bits;
 	const size_t least =
 	    ((size_t)BYTE_BITS * VIEW_RUN_BYTES + width - 1) / width;
@@ -191,7 +192,8 @@ decode(const struct view *run, enum view_digits kind, unsigned skip,
 	}
 }
 
-/* Each kind has its own copy of the loops, which are most of a search. */
+/* Each kind has its own copy of the loops, which take most of a search's time.
+ */
 bool
 view_run(
     const struct view *in, size_t *pos, enum view_digits kind, struct view *run)

@@ -27,9 +27,9 @@ refused(struct call *c, struct ipc_frame *f)
 	free(message);
 }
 
-/* Takes the final answer, or none; then `gone` says why there is none. The
- * failure tells which process did not answer, since the reader's next step
- * differs. */
+/* Takes the final answer. f is NULL if there is none; `gone` says why. The
+ * failure names the process that did not answer, since the client's next step
+ * depends on the process. */
 static void
 answered(void *arg, struct ipc_frame *f, enum failure gone)
 {

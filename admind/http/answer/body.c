@@ -7,8 +7,8 @@
 #include "json.h"
 #include "problem.h"
 
-/* Checks the media type although the body's own text would show it: a form of
- * another site can send text/plain without asking, but not application/json. */
+/* Checks the media type, too, although the text shows whether it is JSON: a
+ * form of another site can send text/plain, but not application/json. */
 int
 body_object(struct call *c, struct json_object **out)
 {

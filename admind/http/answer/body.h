@@ -11,7 +11,7 @@ struct json_object;
 /* Parses the body, which must be a JSON object. 0 with *out, which the caller
  * releases with json_object_put; or -1, and the call is answered and gone. */
 int body_object(struct call *, struct json_object **out);
-/* Does the same; each member of the object must be one of names
+/* Does what body_object does. Each member of the object must be one of names
  * (NULL-terminated). */
 int body_parse(
     struct call *, const char *const *names, struct json_object **out);

@@ -49,9 +49,9 @@ guard_localhost(const char *host, const char **port)
 	return true;
 }
 
-/* Only http: we serve no TLS. "null" (sandboxed frames, data: pages) and
- * another port are other origins. To a browser localhost and 127.0.0.1 are two
- * origins as well. */
+/* Accepts only http, because we serve no TLS. "null" (sandboxed frames, data:
+ * pages) and another port are other origins. To a browser localhost and
+ * 127.0.0.1 are two origins as well. */
 bool
 guard_origin(const char *origin, const char *host)
 {
@@ -69,9 +69,9 @@ token_char(char c)
 /*
  * Finds a cookie (RFC 6265 section 4.2.1: pairs with "; " between). Other
  * cookies belong to other programs (cookies are shared by all ports of a host)
- * and are passed over. Two of ours mean that one was planted: neither is
- * believed. The value has min to max characters of base64url. 1 found, 0
- * absent, -1 twice or malformed.
+ * and are passed over. Two cookies of this name mean that one was planted, so
+ * neither is believed. The value has min to max characters of base64url. 1
+ * found, 0 absent, -1 twice or malformed.
  */
 static int
 find_cookie(
@@ -163,9 +163,9 @@ guard_json_type(const char *type)
 	return strcasecmp(type, "charset=utf-8") == 0;
 }
 
-/* Undoes percent-encoding, and + for a space, as every program's encoder of
- * queries writes them. Refuses control characters, an empty result, and one
- * longer than out. */
+/* Undoes percent-encoding, and turns each + into a space, because encoders of
+ * queries write both. Refuses control characters, an empty result, and a
+ * result longer than out. */
 static int
 decode(const char *s, size_t n, char *out, size_t len)
 {
@@ -205,7 +205,8 @@ set_limit(const char *s, struct params *p)
 	return 0;
 }
 
-/* Takes a cursor. A cursor is ours, so ASCII. */
+/* Takes a cursor. Cursors are made by this suite in ASCII, so no other byte is
+ * accepted. */
 static int
 set_cursor(const char *value, struct params *p)
 {
@@ -235,11 +236,11 @@ in_words(const char *words, size_t n, const char *value)
 	return false;
 }
 
-/* A parameter of a route, as its row describes it. */
+/* A parameter of a route, as the route's row describes it. */
 struct allowed {
-	const char *words; /* closed values, or NULL */
+	const char *words; /* the only values, | between; or NULL: any */
 	size_t nwords;
-	unsigned number; /* its bit */
+	unsigned number; /* position in the route's list */
 };
 
 /* Finds name (n bytes) in a route's list. */
@@ -354,11 +355,11 @@ guard_query_value(const char *query, const char *name, char *out, size_t len)
 }
 
 /*
- * A browser on this machine shows anyone's pages. They may send requests here
- * without reading answers. Those requests carry the page's Origin, or at least
- * Sec-Fetch-Site, which no script can forge (Fetch, forbidden header names).
- * "same-site" is refused as well: another port of localhost is the same site,
- * so SameSite=Strict alone doesn't keep its pages out.
+ * A browser on this machine shows anyone's pages. Such a page can send requests
+ * here, although it can't read answers. Its requests carry its Origin, or at
+ * least Sec-Fetch-Site, which no script can forge (Fetch, forbidden header
+ * names). "same-site" is refused as well: another port of localhost is the same
+ * site, so SameSite=Strict alone doesn't keep that port's pages out.
  */
 int
 guard_request(const struct http1_request *r, bool callback, struct err *e)

@@ -19,10 +19,10 @@ bool guard_origin(const char *origin, const char *host);
 /* Reads the first half of a login's token from a Cookie value. 1 found, 0
  * absent, -1 twice or of another form. */
 int guard_cookie(const char *cookie, char half[LOGIN_HALF + 1]);
-/* Reads the second half from X-CSRF-Token. false: it has another form, and half
- * is untouched. */
+/* Reads the second half of a login's token from an X-CSRF-Token value. false:
+ * the value has another form, and half is untouched. */
 bool guard_half(const char *text, char half[LOGIN_HALF + 1]);
-/* Reads the device's cookie, with the same answers. */
+/* Reads the device's cookie. Returns as guard_cookie. */
 int guard_device(const char *cookie, char device[DEVICE_TEXT_MAX + 1]);
 /* True if this text may be put into a cookie as it is. */
 bool guard_device_text(struct ipc_bytes);

@@ -11,7 +11,7 @@ enum {
 };
 
 /* Returns the HTTP status. The failure table's statuses are those of /mcp,
- * where most failures travel in a 200. REST says them by status. */
+ * where most failures travel in a 200. In REST the status tells the failure. */
 int
 problem_status(enum failure f)
 {
@@ -102,9 +102,9 @@ problem_retry(
 	send_problem(c, problem_status(f), f, detail, NULL, retry_after_ms);
 }
 
-/* Answers for a process that is away. admind has no failure of its own: to
- * clients of /mcp its absence is the storage's. The table's fix is about
- * PostgreSQL, which may be well. */
+/* Answers for a process that is away. No failure is defined for admind: clients
+ * of /mcp see its absence as the storage's. The failure table's fix is about
+ * PostgreSQL, which may be well, so another fix is sent. */
 void
 problem_away(struct call *c, bool vault, const char *detail)
 {

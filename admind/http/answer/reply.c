@@ -7,8 +7,8 @@
 /*
  * Sets the fields of every answer. An answer is data, for this origin's scripts
  * only. It is never cached (a shared profile's back button would show it after
- * logout), never framed, sniffed, or given away in a Referer. Nothing that is
- * shown runs, loads or sends anything.
+ * logout) or framed, its type is never guessed, and its address is in no
+ * Referer. If it is shown, it runs, loads and sends nothing.
  */
 void
 reply_headers(struct httpd_req *req)
@@ -27,8 +27,9 @@ reply_headers(struct httpd_req *req)
 /*
  * Passes admind's JSON on as it is, but only if it is JSON: this process
  * promises the type, even if admind was taken over. The ETag is the SHA-256 of
- * the very bytes that are sent, and a change names it: of two administrators at
- * once the later one gets an error and reads again.
+ * the very bytes that are sent. A change names the ETag, so if two
+ * administrators change an object at once, the later one gets an error and
+ * reads again.
  */
 void
 reply_admind(struct call *c, struct ipc_frame *f, bool tagged)

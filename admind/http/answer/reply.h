@@ -1,5 +1,5 @@
-/* Answers with the object or list that was asked for. Each but reply_headers
- * ends the call. */
+/* Answers with the object or list that was asked for. Each function but
+ * reply_headers ends the call. */
 #ifndef REPLY_H
 #define REPLY_H
 

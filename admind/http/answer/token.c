@@ -6,10 +6,11 @@
 
 /*
  * Half of a login's token comes in a cookie, which a browser sends to every
- * port of this host. Any program that listens on one may have it, and a page
- * that such a program serves is of our own site. The other half is said once,
- * in the answer to login. It comes in a field that no page of another origin
- * can set (that would need a preflight, which is answered 405).
+ * port of this host. Any program that listens on such a port may have this
+ * half, and a page that the program serves is of our own site. The other half
+ * is said once, in the answer to login. Clients send it in a field that no page
+ * of another origin can set (that would need a preflight, which is answered
+ * 405).
  *
  * The halves are joined here and the vault judges them as one. So neither half
  * opens any route, a route that is added later needs no check of its own, and

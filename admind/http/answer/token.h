@@ -6,8 +6,8 @@
 
 #include "web.h"
 
-/* Reads both halves of a login's token into c. -1: one is missing or malformed,
- * and the request is answered. */
+/* Reads both halves of a login's token into the call. -1: a half is missing or
+ * malformed, and the request is answered. */
 int token_read(struct call *);
 
 #endif

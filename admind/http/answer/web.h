@@ -23,11 +23,11 @@ enum {
 				* otherwise */
 	PAGE_MAX = 200,
 	ID_TEXT_MAX = 36, /* a uuid; an execution's id has 32 digits */
-	/* A login form has at most two passwords of 128 characters, a refusal
-	 * a reason of 2000; both fit many times, escaped or not. */
+	/* A login form has at most two passwords of 128 characters. A refusal
+	 * has a reason of 2000. Either fits many times, even if escaped. */
 	WEB_BODY_MAX = 32 * 1024,
-	/* Enough for a page of a list, a shown version, or the vault's slowest
-	 * answer, a queue of Argon2 hashes. */
+	/* Enough for a page of a list, for a version, or for the vault's
+	 * slowest answer, which waits for a queue of Argon2 hashes. */
 	WEB_TIMEOUT_MS = 15000,
 	/* Enough for a run in the sandbox that talks to another machine, with
 	 * its queue. */
@@ -40,18 +40,18 @@ struct web {
 	struct httpd *httpd;
 	bool draining;                 /* the process ends: no new live tail */
 	bool ipv6;                     /* we listen on [::1], not 127.0.0.1 */
-	struct ipc_hash metrics_token; /* SHA-256 of metrics_token_file's */
+	struct ipc_hash metrics_token; /* SHA-256 of the metrics token */
 	bool have_metrics_token;
 };
 
 /* The rights that a route needs. */
 enum access {
 	ACCESS_PUBLIC, /* anyone */
-	/* anyone, also by another site's redirect or link; reads its own
-	 * query */
+	/* anyone, also by another site's redirect or link; the handler reads
+	 * the query */
 	ACCESS_CALLBACK,
 	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
-	ACCESS_WRITE /* the same, asked here before the body is read */
+	ACCESS_WRITE /* a login; we ask the vault before we parse the body */
 };
 
 /* Parameters after '?', checked and decoded; empty if not given. */
@@ -68,7 +68,7 @@ struct route {
 	const char *path; /* segments may be {id} or {name} */
 	enum access access;
 	void (*handler)(struct call *);
-	/* its parameters, space between; name=a|b: with closed values */
+	/* allowed parameters, space between; name=a|b: only these values */
 	const char *query;
 	const char *subject; /* ADMIN_QUERY's `what`, or an action's name */
 };
@@ -77,28 +77,28 @@ struct call {
 	struct web *web;
 	struct httpd_req *req; /* NULL once the client went away */
 	const struct route *route;
-	/* the path's {id} or {name}, two with / between */
+	/* text of the path's {id} or {name}; / between two such texts */
 	char id[ADMIN_ID_MAX + 1];
 	struct params params;
 	/* The login's token, both halves joined: for the vault alone. */
 	char token[LOGIN_TEXT + 1];
-	/* Its SHA-256 in base64url, by which admind asks the vault. */
+	/* The token's SHA-256 in base64url, by which admind asks the vault. */
 	char token_hash[LOGIN_HASH_TEXT + 1];
-	const char *unreachable; /* the asked process, for its failure */
+	const char *unreachable; /* name of the process that was asked */
 	void (*then)(struct call *, struct ipc_frame *);
-	/* For answers that go on (tail.c): the client went away; frees c. */
+	/* For answers that go on (tail.c, export.c): called when the client
+	 * went away; frees the call. */
 	void (*gone)(struct call *);
 	void *data;
 	/* Data that a handler keeps between two questions; call_free frees
 	 * it. */
 	void *work;
 	void (*work_free)(void *);
-	bool takes_refusals; /* `then` hears REFUSED, too */
+	bool takes_refusals; /* `then` gets REFUSED, too */
 	bool slow;           /* an answer may take WEB_SLOW_MS */
 };
 
-/* call.c. Ends a call: nothing may use it afterwards. The request was answered.
- */
+/* call.c. Frees a call whose request was answered or whose client went away. */
 void call_free(struct call *);
 
 #endif

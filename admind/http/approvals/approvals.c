@@ -28,8 +28,8 @@ enum {
  * here, over the very bytes that are shown; the vault computes it again over
  * the bytes that it then seals. The circumstances are admind's own members:
  * they must be JSON members by themselves, and may not bring a second id, hash,
- * content or marks (version_marks.h finds these in the bytes). The scan of the
- * whole refuses duplicate names at every depth.
+ * content or marks (version_marks.h finds the marks in the bytes). The scan of
+ * the whole object refuses duplicate names at every depth.
  */
 int
 approvals_show(const struct ipc_id *id, const struct ipc_approval_content *a,
@@ -155,8 +155,8 @@ approved(struct call *c, struct ipc_frame *f)
 }
 
 /* Approves. If-Match carries the hash that was reviewed. "*" would approve
- * whatever is there now, which the hash exists to prevent: it counts as absent.
- * A value that isn't one strong tag of a hash can't be the reviewed one. */
+ * whatever is there now. The hash exists to prevent that, so "*" counts as
+ * absent. A value that isn't one strong tag can't be the reviewed hash. */
 void
 approve_post(struct call *c)
 {

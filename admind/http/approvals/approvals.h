@@ -1,4 +1,4 @@
-/* The approval queue's own part: the object that a reviewer sees. */
+/* The object of an approval request that a reviewer sees. */
 #ifndef APPROVALS_H
 #define APPROVALS_H
 

@@ -16,15 +16,16 @@
 /*
  * POST /api/approvals/bulk: many decisions, one after the other. Each is made
  * as if it had come alone: with the hash of the reviewed content, judged and
- * sealed by itself. One that fails stops no other. A client that is cut off in
- * the middle sends the whole again: decided requests say so, and the rest are
- * decided then.
+ * sealed by itself. A decision that fails stops no other. A client that is cut
+ * off in the middle sends the whole list again: requests that were decided say
+ * so, and the rest are decided then.
  *
- * Grants are approved before versions, in whatever order the items come. A
- * version that comes to serve is one more that a host's grant touches. So the
- * request for that host would be replaced by another, which no person reviewed
- * (a source and the host it is at, for example). A grant changes no version's
- * bytes. admind tells the kinds: a wrong kind costs the order, nothing else.
+ * Grants are approved before versions, in whatever order the items come. The
+ * grant of a host affects each version that uses the host. If such a version
+ * were approved first, the request for the host would be replaced by another
+ * request, which no person reviewed (a source and its host are an example). A
+ * grant changes no version's bytes, so it may come first. admind tells the
+ * kinds: a wrong kind costs the order, nothing else.
  */
 
 enum { ITEMS_MAX = 100, REASON_MAX = 2000 };
@@ -32,7 +33,7 @@ enum { ITEMS_MAX = 100, REASON_MAX = 2000 };
 struct item {
 	struct ipc_id id;
 	struct ipc_hash hash;
-	const char *state; /* NULL: not done, then: */
+	const char *state; /* NULL: not decided; failure says why */
 	const char *failure;
 	char detail[ERR_TEXT_MAX];
 	bool grant; /* of kind module or network */
@@ -133,7 +134,8 @@ decided(struct call *c, struct ipc_frame *f)
 	next(c);
 }
 
-/* Begins with the grants; grants and others each keep their order. */
+/* Begins to decide: first the grants, then the rest, each in the order in which
+ * the items came. */
 static void
 begin(struct call *c)
 {
@@ -150,7 +152,8 @@ begin(struct call *c)
 
 static void ask_kind(struct call *);
 
-/* The vault says which are no requests any more. */
+/* Takes the kind of one item. An item that is no request any more is refused
+ * later, by the vault. */
 static void
 got_kind(struct call *c, struct ipc_frame *f)
 {
@@ -178,7 +181,7 @@ ask_kind(struct call *c)
 	ask_admind(c, IPC_APPROVAL_GET, &m, got_kind);
 }
 
-/* Reads {id, hash}; hash is the one that GET gave, needed to approve. */
+/* Reads {id, hash}. hash is the hash that GET gave; only approvals need it. */
 static int
 take_item(struct json_object *o, struct work *k, struct err *e)
 {

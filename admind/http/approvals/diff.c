@@ -18,18 +18,19 @@
 /*
  * GET /api/approvals/{id}/diff: shows what a request would change.
  *
- * admind brings both sides, and may be hostile: a forged "approved version"
- * that already holds the change would hide it. So the vault is asked whether
- * the base bears its seal, which a person's approval of just these bytes made.
- * version_diff_json refuses a base of another tool. The difference is computed
- * here. Without a verified base everything is shown as new.
+ * admind sends the request and the base, and may be hostile: a forged "approved
+ * version" that already holds the change would hide it. So the vault is asked
+ * whether the base bears the vault's seal, which only an approval of just these
+ * bytes makes. A base without the seal is an error. version_diff_json refuses a
+ * base of another tool. The difference is computed here. If there is no base,
+ * everything is shown as new.
  */
 
 enum { DIFF_MAX = 8 * IPC_BLOB_MAX };
 
 struct work {
 	struct buf request, base, question;
-	struct buf circumstances; /* of the request, by admind's word */
+	struct buf circumstances; /* of the request, as admind tells them */
 };
 
 static void
@@ -94,9 +95,8 @@ grant_diff(const struct work *k, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* Sends the difference. The ETag is the request's hash, as GET of the request
- * gives it: a reviewer who has read only the difference can approve by it as
- * well. */
+/* Sends the difference. The ETag is the hash that GET of the request gives, so
+ * a reviewer who has read only the difference can approve with this ETag. */
 static void
 reply(struct call *c, bool with_base)
 {

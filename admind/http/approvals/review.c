@@ -13,9 +13,9 @@
 #include "reviews.h"
 #include "web.h"
 
-/* The policies of review. Reading and changing them go to the vault: so the
- * policies that are shown are those it applies, and admind only stores a
- * change. */
+/* The policies of review. The vault is asked to read and to change them, so the
+ * policies that are shown are those that the vault applies. admind only stores
+ * a change. */
 
 static void
 put_time(struct jsonw *w, const char *name, uint64_t us)

@@ -12,8 +12,8 @@
 #include "reply.h"
 #include "web.h"
 
-/* Every route of common/admin/admin_action.def. Only form is checked here: the
- * body's members and types, If-Match, Idempotency-Key. admind and the database
+/* Every route of common/admin/admin_action.def. Only the form is checked here:
+ * body members and types, If-Match, Idempotency-Key. admind and the database
  * decide the rights and the meaning. */
 
 static void
@@ -21,7 +21,7 @@ shown(struct call *c, struct ipc_frame *f)
 {
 	struct ipc_admin_json m;
 
-	/* the object afterwards, as its GET shows it, if there is one */
+	/* the object after the change, as its GET shows it, or nothing */
 	if (f->type == IPC_ADMIN_JSON && ipc_decode(f, &m, NULL) == 0 &&
 	    m.json.n == 0)
 		reply_empty(c, 204);
@@ -29,9 +29,9 @@ shown(struct call *c, struct ipc_frame *f)
 		reply_admind(c, f, true);
 }
 
-/* Reads If-Match, which names the object that the change was made from. Where
- * nothing is compared, a condition that would be ignored is refused: its sender
- * relies on it. "*" is no hash. */
+/* Reads If-Match: the hash of the object that the change was made from. An
+ * action that compares no hash refuses an If-Match, whose sender relies on the
+ * comparison. "*" is no hash: it counts as no If-Match. */
 static int
 take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
 {
@@ -58,8 +58,9 @@ take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
 		    "If-Match is not one hash in quotes", NULL);
 		return -1;
 	}
-	/* That hash means "not given" in the message. So it becomes another one
-	 * that no object has: the answer is as for any wrong hash. */
+	/* In the message the all-zero hash means "not given". So an all-zero
+	 * If-Match is replaced by another hash that no object has, and the
+	 * answer is the same as for any wrong hash. */
 	if (memcmp(seen, &none, sizeof(none)) == 0)
 		memset(seen, 0xff, sizeof(*seen));
 	return 0;

@@ -1,6 +1,6 @@
-/* Other administrators, and the list of logins. The vault decides all of it:
- * these functions only carry the request there, with the login's token. Where a
- * password or role changes, the asker's own password goes with it. */
+/* Other administrators, and the list of logins. The vault decides everything:
+ * these functions only carry the request there, with the login's token. A
+ * change of an administrator also carries the asker's own password. */
 #include <json-c/json.h>
 
 #include <string.h>
@@ -77,8 +77,8 @@ admin_password_post(struct call *c)
 	change(c, &msg, names);
 }
 
-/* A POST, since a DELETE's body has no defined meaning (RFC 9110 section
- * 9.3.5), and the asker's own password must come with it. */
+/* Deletes an administrator. The asker's own password must be in the body. A
+ * DELETE's body has no defined meaning (RFC 9110 section 9.3.5): so a POST. */
 void
 admin_delete_post(struct call *c)
 {

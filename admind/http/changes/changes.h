@@ -1,5 +1,5 @@
 /*
- * Routes that change something, and what belongs to them.
+ * Handlers of routes that change something, and of routes that go with them.
  */
 #ifndef CHANGES_H
 #define CHANGES_H
@@ -7,7 +7,7 @@
 #include "web.h"
 
 /* action.c */
-void action_write(struct call *); /* all of admin_action.def */
+void action_write(struct call *); /* every route of admin_action.def */
 
 /* login.c */
 void login_post(struct call *);

@@ -15,12 +15,13 @@
 enum {
 	SMALL_MAX = 4096,
 	SOURCE_LEN = 46, /* INET6_ADDRSTRLEN */
-	/* As long as browsers keep a cookie, and the vault accepts it. */
+	/* The longest time for which browsers keep a cookie; the vault accepts
+	 * the device's cookie as long. */
 	DEVICE_AGE_S = 400 * 86400
 };
 
-/* Copies the connection's address without its port, which differs each time. It
- * is never taken from a header, which anyone may write. */
+/* Copies the client's address without the port, which differs each time. The
+ * address is never taken from a header, which anyone may write. */
 static void
 source_of(struct call *c, char out[SOURCE_LEN])
 {
@@ -38,8 +39,8 @@ source_of(struct call *c, char out[SOURCE_LEN])
 }
 
 /* Writes the answer of login and /api/me. half: the token's second half for
- * login, else NULL: /api/me tells no more than the asker already had. The first
- * half is in a cookie and never in a body. */
+ * login, NULL for /api/me, whose asker has that half already. The first half is
+ * in a cookie and never in a body. */
 static void
 put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
     const char *half, uint64_t expires_ms, uint64_t idle_ms)
@@ -61,10 +62,11 @@ put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
 }
 
 /*
- * HttpOnly: no script reads it. SameSite=Strict: no other site's page makes a
- * browser send it. A page of another port of this host does, since that is the
- * same site, so the cookie is only half a login. Not Secure: this listener is
- * plain HTTP on loopback.
+ * Sets the login's cookie. HttpOnly: no script reads the cookie.
+ * SameSite=Strict: no other site's page makes a browser send the cookie. A page
+ * of another port of this host does, since another port is the same site, so
+ * the cookie is only half a login. Not Secure: this listener is plain HTTP on
+ * loopback.
  */
 static void
 set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
@@ -79,8 +81,8 @@ set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
 	explicit_bzero(text, sizeof(text));
 }
 
-/* Sets the device's cookie, which only the login page's own requests carry. It
- * is no login. It is HttpOnly so that no script needs to be trusted with it. */
+/* Sets the device's cookie, which only requests to /api/login carry. It is no
+ * login. It is HttpOnly so that no script needs to be trusted with it. */
 static void
 set_device(struct httpd_req *req, struct ipc_bytes device)
 {
@@ -138,13 +140,13 @@ optional(struct json_object *o, const char *name, struct ipc_bytes *out,
 }
 
 /*
- * Refuses a login at the name localhost, which would leave its cookie there. A
- * browser that prefers IPv6 asks [::1] for that name first, as the same origin.
- * A program that listens at [::1] and our port (any user of this machine can
- * run one) then gets the cookie with each request, and its page reads the other
- * half from sessionStorage. So no login is made at that name for any client: a
- * page of ours is never at that name (page.c), and a program is told the
- * address (docs/decisions/0084).
+ * Refuses a login at the name localhost, because its cookie would be kept for
+ * that name. A browser that prefers IPv6 connects to [::1] first for localhost,
+ * as the same origin. A program that listens at [::1] and our port (any user of
+ * this machine can run one) would then get the cookie with each request, and
+ * its page would read the other half from sessionStorage. So no client can log
+ * in at that name. A page of ours is never at that name (page.c), and other
+ * programs are told the address here (docs/decisions/0084).
  */
 static bool
 at_the_address(struct call *c)
@@ -167,8 +169,8 @@ at_the_address(struct call *c)
 }
 
 /* Sends a login to the vault. The vault limits guesses, because no caller can
- * bypass it. It knows the browser by its cookie, or a person by the code that
- * root gave. A cookie that is none of ours counts as no cookie. */
+ * bypass the vault. It recognises the browser by the device's cookie, or a
+ * person by the code that root gave. A malformed cookie counts as no cookie. */
 void
 login_post(struct call *c)
 {
@@ -227,8 +229,9 @@ password_changed(struct call *c, struct ipc_frame *f)
 	reply_empty(c, 204);
 }
 
-/* The old password is asked for again: a borrowed browser can't take over an
- * account. Wrong ones count against this login. */
+/* Changes the asker's password. The old password is asked for again, so that a
+ * borrowed browser can't take over an account. Wrong passwords count against
+ * this login. */
 void
 password_post(struct call *c)
 {

@@ -1,9 +1,9 @@
 /*
  * POST /api/servers/{id}/openapi {"document": {...}, "base_url": URL,
  * "operations": [names]}: imports operations as tools, each a request in the
- * queue. The document is passed on as it was sent; admind-check reads it. A
- * body here has 32 KiB at most: mcpboxctl and mcpbox_import_openapi take larger
- * ones.
+ * queue. The document's members are passed on unread; admind-check reads them.
+ * A body here has 32 KiB at most: mcpboxctl and mcpbox_import_openapi take
+ * larger documents.
  */
 #include <json-c/json.h>
 

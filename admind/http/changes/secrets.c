@@ -21,10 +21,10 @@ set(struct call *c, struct ipc_frame *f)
 }
 
 /*
- * Moves the value out of the body into *value, which its owner wipes, and
- * writes x in its place: the parser's memory is never wiped, so the parser must
- * see no secret. False: there is no such string; the parser will name the
- * body's fault.
+ * Moves the secret from the body into *value, which the caller wipes, and
+ * writes x over it in the body. The JSON parser's memory is never wiped, so the
+ * parser must see no secret. false: the body has no such string, and the parser
+ * will name the body's fault.
  */
 static bool
 take_value(const struct http1_request *r, struct buf *value)
@@ -37,8 +37,8 @@ take_value(const struct http1_request *r, struct buf *value)
 	    json_slice(r->body, r->body_len, path, &p, &n) != 1 ||
 	    json_unescape(p, n, value) == -1)
 		return false;
-	/* The body is the connection's buffer and belongs to this request
-	 * alone. */
+	/* The body is in the connection's buffer and belongs to this request
+	 * alone, so it may be changed. */
 	memset((uint8_t *)(uintptr_t)p + 1, 'x', n - 2);
 	return true;
 }

@@ -2,10 +2,10 @@
  * Other MCP servers as sources: listing, importing, authorising, and the way
  * back from an authorization server.
  *
- * The callback is the one address here that another site's redirect may open,
- * and that needs no login: a browser sends no SameSite=Strict cookie along with
- * it, and Sec-Fetch-Site says cross-site. Its rights depend on `state` alone
- * (docs/decisions/0051): a page that does not know one of ours learns nothing
+ * Only the callback may be opened by another site's redirect. It needs no
+ * login: a browser sends no SameSite=Strict cookie with such a redirect, and
+ * Sec-Fetch-Site says cross-site. Its rights depend on `state` alone
+ * (docs/decisions/0051): a page that knows no `state` of ours learns nothing
  * and changes nothing. The answer is one of two fixed texts, so nothing of the
  * query comes back.
  */
@@ -92,9 +92,9 @@ source_import_post(struct call *c)
 	buf_free(&lines);
 }
 
-/* POST /api/sources/{id}/authorise {"redirect_uri": URL} If it is left out, the
- * browser comes back to where this request went: to a loopback name
- * (guard_host), so not to another machine. */
+/* POST /api/sources/{id}/authorise {"redirect_uri": URL}. Without redirect_uri
+ * the browser comes back to the host that this request names: a loopback name
+ * (guard_host), so no other machine. */
 void
 source_authorise_post(struct call *c)
 {
@@ -159,9 +159,9 @@ back(struct call *c, struct ipc_frame *f)
 		    "sources. This page can be closed.\n");
 }
 
-/* GET /api/oauth/callback?code=...&state=...&iss=... with any other parameters
- * that the authorization server adds: RFC 6749, 4.1.2, has clients ignore
- * unknown ones. */
+/* GET /api/oauth/callback?code=...&state=...&iss=... The authorization server
+ * may add other parameters: clients must ignore unknown ones (RFC 6749 section
+ * 4.1.2). */
 void
 oauth_callback_get(struct call *c)
 {

@@ -16,16 +16,17 @@
  * Makes and ends API tokens. Lists and single tokens are read as any other
  * object.
  *
- * The token itself goes out once, in the answer that makes it. Every answer
+ * The token itself is sent once, in the answer to its creation. Every answer
  * here has `no-store`, and no log has bodies.
  */
 
 enum {
-	DAYS_DEFAULT = 90, /* a default should not last */
+	DAYS_DEFAULT = 90, /* a token should expire unless asked otherwise */
 	DAYS_MAX = 3650
 };
 
-/* Writes an array of strings as lines; an absent one as `absent`. 0 or -1. */
+/* Writes a member, an array of strings, as lines. If there is no such member,
+ * writes `absent`. 0 or -1. */
 static int
 lines(struct json_object *o, const char *name, const char *absent,
     struct buf *out, struct err *e)

@@ -22,7 +22,7 @@ said(struct call *c, struct ipc_frame *f)
 	reply_admind(c, f, false);
 }
 
-/* POST /api/exports {"servers": [names]}; absent or empty: all. */
+/* POST /api/exports {"servers": [names]}. Absent or empty: all servers. */
 void
 export_post(struct call *c)
 {

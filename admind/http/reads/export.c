@@ -1,10 +1,10 @@
 /*
- * GET /api/executions/export, /api/audit/export: sends all that the route names
- * and the filters let through, one JSON object a line.
+ * GET /api/executions/export, /api/audit/export: sends all items of the route
+ * that the filters let through, one JSON object a line.
  *
- * It is read page by page, each page once the client has taken most of the one
- * before. So neither this process nor admind ever holds more than a page,
- * however much there is to export. The login is checked for each page. If a
+ * The items are read page by page. A page is asked for once the client has
+ * taken most of the page before. So neither this process nor admind ever holds
+ * more than a page of an export. The login is checked for each page. If a
  * page can't be read, the last line says so ("event": "export_failed"), since
  * the status has been sent.
  */
@@ -26,7 +26,7 @@ struct export
 	struct call *call;
 	char cursor[ADMIN_CURSOR_MAX + 1];
 	uint64_t request;
-	struct ipc_peer *asked; /* admind, for the next page; else NULL */
+	struct ipc_peer *asked; /* admind while a page is awaited, or NULL */
 	bool begun;
 };
 

@@ -19,7 +19,8 @@ object(struct call *c, struct ipc_frame *f)
 	reply_admind(c, f, true);
 }
 
-/* Puts the filters as ADMIN_QUERY carries them, all but its own two. */
+/* Puts the filters as ADMIN_QUERY carries them. kind and state have members of
+ * their own there. */
 void
 lists_filters(const struct call *c, struct ipc_admin_query *q, struct buf *b)
 {
@@ -64,8 +65,8 @@ list_get(struct call *c)
 	ask(c, &q, page);
 }
 
-/* Clients know an execution by 32 hex digits (it is no uuid to them); admind
- * asks for uuid text. Other forms are passed on, and name nothing. */
+/* Turns an execution's id, which clients know as 32 hex digits, into the uuid
+ * text that admind needs. Any other id is passed on as it is. */
 static void
 normalise_id(struct call *c)
 {

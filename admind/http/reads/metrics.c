@@ -2,8 +2,8 @@
  * GET /metrics, for Prometheus: with a login, or with the token of
  * metrics_token_file as bearer, since a scraper can't log in.
  *
- * The digests are compared, so the time of a wrong guess says nothing about the
- * right one.
+ * Digests are compared, not tokens, so the time of a wrong guess says nothing
+ * about the right token.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * GET /: a page that says which program answers here, until the panel does.
+ * GET /: a page that says which program answers here, until there is a panel.
  *
  * It has the same bytes for every client and holds nothing of the request, so a
  * link on any page may open it (ACCESS_CALLBACK). No script, no style, no form:
@@ -7,8 +7,8 @@
  *
  * The name localhost is redirected to the address that it means here. A browser
  * that goes to localhost would first ask a program that binds [::1] at our
- * port, as the same origin. A login that is only ever made at the address has
- * no cookie and no second half there (docs/decisions/0067).
+ * port, as the same origin. Logins are only made at the address, so at
+ * localhost a browser has no cookie and no second half (docs/decisions/0067).
  */
 #include <stdio.h>
 #include <string.h>

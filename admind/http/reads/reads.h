@@ -1,5 +1,5 @@
 /*
- * Routes that only read, and the figures.
+ * Handlers of routes that only read, and of /metrics.
  */
 #ifndef READS_H
 #define READS_H

@@ -30,23 +30,22 @@
 #include "web.h"
 
 enum {
-	/* admind ends its answer after 60 s; later than this it has hung. */
+	/* admind ends its answer after 60 s. After this time, admind hangs. */
 	TAIL_WAIT_MS = 90 * 1000,
 	/* How long a stream may outlive its login: as long as a page takes to
-	 * load. With 16 streams (ACTIVITY_FOLLOWERS_MAX) it costs the vault
-	 * eight look-ups in a table a second. */
+	 * load. 16 streams (ACTIVITY_FOLLOWERS_MAX) then cost the vault eight
+	 * look-ups in a table a second. */
 	TAIL_LOGIN_MS = 2000,
-	TAIL_LOGIN_WAIT_MS = 10 * 1000 /* later than this the vault hung */
+	TAIL_LOGIN_WAIT_MS = 10 * 1000 /* after this time, the vault hangs */
 };
 
 struct tail {
 	LIST_ENTRY(tail) all;
 	struct call *call;
 	uint64_t stream, request;
-	struct ipc_peer
-	    *asked;          /* while it waits for admind's word, else NULL */
-	struct event *timer; /* to the next look at its login */
-	struct ipc_peer *looking; /* while the vault is asked, else NULL */
+	struct ipc_peer *asked; /* admind while an answer is awaited, or NULL */
+	struct event *timer;    /* until the next look at the login */
+	struct ipc_peer *looking; /* the vault while it is asked, or NULL */
 	uint64_t look;
 	bool calls;
 	bool begun;
@@ -57,7 +56,7 @@ static LIST_HEAD(, tail) tails = LIST_HEAD_INITIALIZER(tails);
 static void ask_again(struct tail *);
 static bool look_later(struct tail *);
 
-/* Frees a tail whose call was answered, which freed the call. */
+/* Frees a tail, but not its call: the answer to the call has freed it. */
 static void
 forget(struct tail *t)
 {
@@ -109,7 +108,8 @@ end(struct tail *t)
 	tail_free(t);
 }
 
-/* Says why, then ends the answer; the client should not come again as it is. */
+/* Sends the reason as the last event and ends the answer. The client should not
+ * come again before it has mended the cause. */
 static void
 end_told(struct tail *t, enum failure why, const char *message)
 {
@@ -129,7 +129,7 @@ end_told(struct tail *t, enum failure why, const char *message)
 	end(t);
 }
 
-/* ---- its login ---- */
+/* ---- the login of a stream ---- */
 
 static void
 looked(void *arg, struct ipc_frame *f, enum failure gone_why)
@@ -164,8 +164,8 @@ look(evutil_socket_t fd, short what, void *arg)
 		t->looking = peer;
 }
 
-/* Plans the next look at the login. false: there was no memory for the timer.
- * The stream has ended, since its login's end would not be seen. */
+/* Plans the next look at the login. false: there was no memory for the timer,
+ * so the stream has ended, since the end of the login would not be seen. */
 static bool
 look_later(struct tail *t)
 {
@@ -230,7 +230,7 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 				return;
 			}
 			(void)httpd_sse_comment(c->req);
-			/* until now admind has judged the login */
+			/* admind has judged the login up to here */
 			if (!look_later(t))
 				return;
 		}

@@ -2,13 +2,13 @@
  * Granted modules: directories of the module store, one for each digest, that
  * are mounted for one runner alone.
  *
- * Only the host's root (contrib/module-add) and mcpbox-sandboxd-store write to
- * the store, and sandboxd-store can't change an entry (sandboxd/store). The
- * pool sees the store through a mount of its own and has no id that owns
- * anything in the store. A runner gets its entries read-only and nothing else
- * of the store. So an entry still has the contents that its digest names, and
- * is not hashed again at each call. FORK has the digests that a runner gets,
- * from the approved version.
+ * Only the host's root (contrib/module-add) and the process of sandboxd/store
+ * write to the store, and that process can't change an entry. The pool sees the
+ * store through a mount of its own and has no id that owns anything in the
+ * store. A runner gets its entries read-only and nothing else of the store. So
+ * an entry still has the contents that its digest names, and is not hashed
+ * again at each call. FORK has the digests that a runner gets, from the
+ * approved version.
  *
  * The zygote opens the store before its own mounts cover anything, and clones
  * the entries' mounts just before the fork (open_tree(2)). The child could not
