@@ -100,8 +100,8 @@ auth_principal(struct admind *a, enum listener listener,
 	return 0;
 }
 
-/* Returns how long a gateway may cache an identity: no longer than its token is
- * valid. */
+/* Returns how long a gateway may cache an identity: no longer than the client's
+ * token is valid. */
 static uint64_t
 cache_ms(const struct token *t)
 {
@@ -156,8 +156,8 @@ authenticate(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* Sends a gateway's set-up, then every ended session whose token has not
- * expired. The gateway refuses these sessions from memory. */
+/* Sends a gateway's set-up, then every ended session whose own expiry is in the
+ * future. The gateway keeps these sessions in memory and refuses them. */
 static void
 attached(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -217,7 +217,8 @@ end_session(struct link *l, struct ipc_frame *f)
 		return 0;
 	db_params_init(&p);
 	db_p_id(&p, &m.session);
-	/* 0 would be stored as null; that session is over anyway */
+	/* An expiry of 0 would be stored as null, so the present time is
+	 * stored. A session with expiry 0 is over anyway. */
 	db_p_time_us(&p,
 	    m.expires_ms == 0
 		? now_us()

@@ -66,7 +66,8 @@ static const struct db_stmt tools_page = {"catalogue_tools",
 		 " WHERE n.exposed_name > $1::text ORDER BY n.exposed_name"
 		 " LIMIT $2::int8) x ON true ORDER BY x.exposed_name",
     DB_FAST};
-/* A page of other objects. They are rarer, and are found by their kind. */
+/* A page of prompts, resources or templates. They are rarer than tools, so the
+ * query finds them by their kind and sorts them. */
 static const struct db_stmt page = {"catalogue_page",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
     " (SELECT" ITEM(
@@ -76,8 +77,8 @@ static const struct db_stmt page = {"catalogue_page",
 		 " ORDER BY v.exposed_name LIMIT $2::int8) x ON true"
 		 " ORDER BY x.exposed_name",
     DB_FAST};
-/* A page of objects that are disabled, or of a stopped server. call_stopped()
- * makes the sentence for a client in both cases. */
+/* A page of objects that are disabled, or of a stopped server. In both cases
+ * the SQL function call_stopped() makes the text that a client gets. */
 static const struct db_stmt stopped_page = {"catalogue_stopped",
     "SELECT c.revision, x.* FROM mcpbox.catalogue c LEFT JOIN"
     " (SELECT" ITEM("") " WHERE (NOT t.enabled OR s.status <> 'running')"
@@ -110,7 +111,7 @@ static const char *const objects[LISTS] = {[MCP_LIST_TOOLS] = "tool",
 struct stream {
 	struct op *op;
 	struct event *wait;
-	struct token *token; /* shown what it permits; NULL: a local client */
+	struct token *token; /* filters the items; NULL: a local client */
 	enum mcp_list list;  /* the list being sent */
 	uint64_t revision;   /* of the first page */
 	uint32_t count;
@@ -279,7 +280,8 @@ manages(const struct stream *s, const char *name)
 }
 
 /* Returns whether the list shows this object. It shows only objects that the
- * client's token permits, whether or not the token may call at all. */
+ * client's token permits by name, even if the token has no scope to call them.
+ */
 static bool
 shows(const struct stream *s, const struct pg_result *rows, int i)
 {
@@ -331,8 +333,8 @@ got_page(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	n = db_nrows(rows);
-	/* The revision of the first page counts, because a later change is
-	 * announced anyway. */
+	/* The stream has the revision of its first page, because a later change
+	 * is announced anyway. */
 	if (s->last[0] == '\0' && s->list == MCP_LIST_TOOLS)
 		s->revision = (uint64_t)db_int(rows, 0, 0);
 	if (n == 1 && db_null(rows, 0, 1))
@@ -373,7 +375,7 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	/* Local clients without a token see everything. Other clients need a
-	 * live token of this listener that gives this very set. */
+	 * live token of this listener with this very permission set. */
 	t = tokens_of_set(l->a, l->listener, m.permission_set);
 	if (t == NULL &&
 	    (l->listener != LISTENER_LOCAL ||
@@ -439,9 +441,9 @@ settle(struct announce *an)
 static void
 acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
 {
-	/* Any outcome counts (OK, gone, late). A gateway that is gone has no
-	 * cache any more, and a late gateway must not delay the
-	 * administrator. */
+	/* Any outcome (OK, gone, late) counts as an acknowledgement. A gateway
+	 * that is gone has no cache any more, and a late gateway must not delay
+	 * the administrator. */
 	settle(arg);
 }
 
@@ -458,8 +460,8 @@ tell(struct ipc_peer *peer, void *arg)
 		an->waiting++;
 }
 
-/* Announces `revision`, in which these lists changed, unless it was announced
- * already. w may be NULL. */
+/* Announces `revision`, in which these lists changed, unless `revision` was
+ * announced already. w may be NULL. */
 static void
 announce(struct admind *a, uint64_t revision, unsigned lists, struct waiter *w)
 {
@@ -510,7 +512,7 @@ got_revision(void *arg, const struct pg_result *rows, const struct err *err)
 
 	/* The change is committed in any case. If the database is gone, the
 	 * NOTIFY is lost, too, and the change is announced after the next
-	 * connection. */
+	 * connection to the database. */
 	if (err != NULL) {
 		if (w->cb != NULL)
 			w->cb(w->arg);
@@ -568,8 +570,8 @@ catalogue_notified(struct admind *a, const char *payload)
 	lists = strtoull(end + 1, &end, 10);
 	if (*end != '\0' || lists == 0)
 		return;
-	/* Notifications come in order. After a gap the mask is incomplete, so
-	 * all lists are announced. */
+	/* Notifications come in order. After a gap in the revisions the mask is
+	 * incomplete, so all lists are announced. */
 	announce(
 	    a, r, r == a->revision + 1 ? (unsigned)lists : ALL_LISTS, NULL);
 }

@@ -6,14 +6,14 @@
  * table helps an attacker. Every failure (unknown, revoked, expired, not for
  * this listener) has the same answer.
  *
- * Memory holds the database's state and the notified changes since. While the
- * database is not reachable, this process does not hear of a revocation
- * elsewhere. So no token is valid then. When the database is back, no token is
- * valid until all were read again.
+ * Memory holds the tokens as they were read from the database, with the changes
+ * that were notified since. While the database is not reachable, this process
+ * does not learn of a revocation on another node. So no token is valid then.
+ * When the database is back, no token is valid until all were read again.
  *
  * The end of a token ends all its work: jobs under way are refused at their
- * next step, calls that the sandbox holds or runs are killed, tasks with them,
- * and gateways drop its streams and caches.
+ * next step, calls that the sandbox holds or runs are killed (also those of
+ * tasks), and gateways drop the token's streams and caches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ enum {
 
 struct tokens {
 	LIST_HEAD(token_chain, token) chains[CHAINS];
-	bool ready;           /* all were read since the database is up */
+	bool ready;           /* all were read since the database came up */
 	unsigned loads;       /* readings under way */
 	bool editing;         /* setting remote_tool_editing */
 	uint8_t key[KEY_LEN]; /* MACs the names of permission sets */
@@ -53,7 +53,7 @@ static const struct db_stmt read_all = {"tokens_read",
 static const struct db_stmt used = {"tokens_used",
     "SELECT mcpbox.token_used($1::uuid[], $2::timestamptz[], $3::text[])",
     DB_FAST};
-/* The runs of a principal, in any sandbox. */
+/* Finds the open runs of a principal, in any sandbox. */
 static const struct db_stmt running = {"tokens_running",
     "SELECT id FROM mcpbox.executions WHERE state = 'open'"
     " AND kind IN ('tool', 'test', 'inspect') AND principal = $1::text",
@@ -204,7 +204,7 @@ tokens_by_id(struct admind *a, const struct ipc_id *id)
 
 struct telling {
 	struct token_told told;
-	unsigned waiting; /* gateways to answer, plus one while asking them */
+	unsigned waiting; /* missing answers; one more while asking */
 	uint64_t since_ms;
 	struct ipc_credential_ended m;
 	token_told_cb *cb;
@@ -228,7 +228,7 @@ settle(struct telling *x)
 
 /* Counts a gateway as late only if it was silent until the time was over. A
  * link that ended earlier gives the same failure, but its gateway is not late:
- * it forgets the credential when its link ends. */
+ * a gateway forgets the credential when its link ends. */
 static void
 acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -249,7 +249,7 @@ tell_one(struct ipc_peer *peer, void *arg)
 	if (ipc_request(peer, IPC_CREDENTIAL_ENDED, &x->m, TELL_MS,
 		acknowledged, x, &id) == 0)
 		x->waiting++;
-	else /* can't be told: the gateway forgets when its link ends */
+	else /* not told: a gateway forgets when its link ends */
 		ipc_peer_close(peer);
 }
 
@@ -297,7 +297,7 @@ got_running(void *arg, const struct pg_result *rows, const struct err *err)
 static void
 used_stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
-	/* If the time of use was not stored, the next use is. */
+	/* If this time of use was not stored, the next one will be. */
 }
 
 static void
@@ -469,7 +469,8 @@ got_all(void *arg, const struct pg_result *rows, const struct err *err)
 		}
 		end_unseen(a);
 	}
-	/* A token for which memory was out is refused until a later reading. */
+	/* A token for which there was no memory is refused until a later
+	 * reading. */
 	if (!whole)
 		log_event(LOG_LV_ERR, "tokens", "not all were read: %s",
 		    err != NULL ? err->text : "out of memory");

@@ -2,8 +2,8 @@
  * API tokens. All live tokens are in memory, so that the owner of a credential
  * is found without a query.
  *
- *  tokens.c     the tokens, their ends, what counts against each
- *  token_set.c  an administrator makes and revokes them
+ *  tokens.c     the live tokens, their use and their ends
+ *  token_set.c  making and revoking tokens for an administrator
  *  permit.c     the rights of a token
  */
 #ifndef TOKENS_H
@@ -12,8 +12,8 @@
 #include "op.h"
 #include "token.h"
 
-/* Reads all live tokens: at start, when the database is back, and when a token
- * was made. Then calls then(arg); then may be NULL. */
+/* Reads all live tokens, then calls then(arg); then may be NULL. Called at
+ * start, when the database is back, and when a token was made. */
 void tokens_load(struct admind *, void (*then)(void *), void *arg);
 /* Called when the database is back. No token is accepted until all were read
  * again. */
@@ -42,7 +42,7 @@ struct token *tokens_of_set(
 unsigned token_scopes(
     const struct admind *, const struct token *, enum listener);
 /* Checks that the token may call tools, get prompts and read resources. A
- * client without a token (NULL) may. 0, or -1 with the refusal. */
+ * client without a token (NULL) may do so. 0, or -1 with the refusal. */
 int token_may_call(
     const struct admind *, const struct token *, enum listener, struct err *);
 

@@ -47,7 +47,7 @@ head_of(const struct op *op)
 	return h;
 }
 
-/* Sends the answer. op->buf has the answer now, not the message's parts. */
+/* Sends the answer from op->buf, which no longer has the message's parts. */
 static void
 told(void *arg)
 {
@@ -69,7 +69,7 @@ regranted(void *arg)
  * Takes the database's answer. The change may concern a setting, a limit or the
  * set of callable tools. No remembered state may outlive the change, so that
  * the person who gets the answer can rely on it. So before the answer this
- * process forgets such state (other nodes do on NOTIFY), the sandbox learns
+ * process forgets such state (other nodes do so on NOTIFY), the sandbox learns
  * what its calls may connect to, and gateways drop lists that changed.
  */
 static void

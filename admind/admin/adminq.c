@@ -15,7 +15,7 @@ enum {
 	LIMIT_MAX = 200,
 	LIMIT_STANDARD = 50,
 	/* A page ends before an item that would not fit into one message; an
-	 * item has at most some 100 kB (audit's detail, twice). */
+	 * item has at most some 100 kB (the detail of an audit row, twice). */
 	PAGE_BYTES = IPC_BLOB_MAX - 4096
 };
 
@@ -48,7 +48,7 @@ question_find(struct ipc_bytes what)
 	return NULL;
 }
 
-/* One query in work, at the front of op->buf; id, cursor and filters follow,
+/* One query under way, at the front of op->buf; id, cursor and filters follow,
  * each NUL-terminated. */
 struct query {
 	const struct question *q;
@@ -88,7 +88,8 @@ got_object(void *arg, const struct pg_result *rows, const struct err *err)
 
 	buf_init(&b, IPC_BLOB_MAX);
 	if (q.q->around != NULL) {
-		/* answered without a database, too: then it is needed most */
+		/* A question with around() is answered without a database, too:
+		 * then the answer is needed most. */
 		jsonw_open(&w, &b);
 		jsonw_obj(&w);
 		q.q->around(op->a, &w);

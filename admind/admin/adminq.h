@@ -1,5 +1,5 @@
 /*
- * ADMIN_QUERY: the tables of questions, one file an area (adminq_*.c). This
+ * ADMIN_QUERY: the tables of questions, one file per area (adminq_*.c). This
  * header is the interface for writing a question.
  *
  * A question's statement gives JSON made by PostgreSQL; nothing here changes
@@ -8,14 +8,14 @@
  *            ('' for the first page), the limit as int8 (one more than the
  *            page: a last row that is not shown says that a page follows).
  *            Rows of (json text, cursor of this row).
- *    OBJECT  its id as uuid, then the form's filters. At most one row (json).
- *    NAMED   its id as text (two path parts have / between), then the filters.
+ *    OBJECT  the id as uuid, then the form's filters. At most one row (json).
+ *    NAMED   the id as text (two path parts, joined by /), then the filters.
  *    SINGLE  the filters alone. No row means not_found.
  *
- * A list may have several forms. The first form is used whose `must` filters
- * are all given and that takes all given filters. So each leading filter has a
- * statement of its own, and with it an index. If no form fits, the question is
- * refused with invalid_params.
+ * A list may have several forms. A question uses the first form that takes all
+ * given filters and whose `must` filters are all given. So each leading filter
+ * has a statement of its own, and with it an index. If no form fits, the
+ * question is refused with invalid_params.
  */
 #ifndef ADMINQ_H
 #define ADMINQ_H
@@ -49,8 +49,9 @@ struct question {
 	enum question_shape shape;
 	enum admin_role least;
 	const struct question_form *forms; /* the last has no statement */
-	/* SINGLE: writes members of our own into an open object. The row
-	 * follows as the member "counts", null without a database. */
+	/* SINGLE: writes members that admind makes into an open object. The
+	 * database's row follows as the member "counts", which is null without
+	 * a database. */
 	void (*around)(struct admind *, struct jsonw *);
 	/* OBJECT, NAMED: writes members made from the row into an open object,
 	 * instead of the row's JSON. 0 or -1. */

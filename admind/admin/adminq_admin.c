@@ -42,7 +42,7 @@ static const struct question_form status[] = {
 	    DB_FAST}},
     {0}};
 
-/* Uses the other lane, because counting must not delay a call. */
+/* Uses the lane DB_SURE, because counting must not delay a call. */
 static const struct question_form dashboard[] = {
     {0, {Q_TAKE(PERIOD)},
 	{"adminq_dashboard", "SELECT mcpbox.dashboard($1::text)", DB_SURE}},

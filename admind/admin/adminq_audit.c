@@ -6,10 +6,11 @@
 /* clang-format off */
 
 /*
- * There are five leading filters. Each has an index of its own (migration
- * 0014), which is read in two directions. The other filters narrow the rows
- * that the index found. If only times are given, rows come in the order of
- * their times. That is the chain's order unless the clock was set back.
+ * There are five leading filters. Each has an index of its own
+ * (sql/schema/audit.sql), which is read in two directions. The other filters
+ * narrow the rows that the index found. If only times are given, rows come in
+ * the order of their times. That is the chain's order unless the clock was set
+ * back.
  */
 #define SEQ(cursor, none) \
 	"CASE " cursor "::text WHEN '' THEN " none " ELSE " cursor "::int8 END"
@@ -30,8 +31,8 @@
 #define UNTIL(n) " AND l.at < coalesce(nullif(" n "::text, '')," \
 	" 'infinity')::timestamptz"
 
-/* Reads in the order of the index audit_log_at. The cursor is Unix time in ms,
- * a dot, and seq. */
+/* Reads rows in the order of the index audit_log_at. The cursor is Unix time in
+ * ms, a dot, and seq. */
 #define BY_TIME(compare, direction) \
 	" AND ($5::text = '' OR (l.at, l.seq) " compare " (to_timestamp(0)" \
 	" + nullif(split_part($5::text, '.', 1), '')::int8" \

@@ -2,11 +2,11 @@
  * Questions about executions and the activity log (adminq.h).
  *
  * A list has a form for each filter with which an index of execution_index
- * begins (migration 0015). The most selective filter comes first. The other
- * filters are applied to the rows that this index finds, in the order of time,
- * so that few rows are read for a page. Rows that are not in execution_index
- * yet (open rows, and rows that ended just now) are few, so each form adds
- * them.
+ * begins (sql/schema/records.sql). The most selective filter comes first. The
+ * other filters are applied to the rows that this index finds, in the order of
+ * time, so that few rows are read for a page. Rows that are not in
+ * execution_index yet (open rows, and rows that ended just now) are few, so
+ * each form adds them.
  */
 #include "adminq.h"
 
@@ -33,7 +33,7 @@
 	" 'span_id', encode(e.span_id, 'hex'), 'session_id', e.session_id"
 
 /* Tells whether a text was cut. A cut text ends with U+2026
- * (common/scan/kept.h); stdout is cut at 64 KiB. */
+ * (common/scan/kept.h). A stdout cut at 64 KiB has 65533 bytes or more. */
 #define TRUNCATED                                                              \
 	"(right(e.arguments, 1) = U&'\\2026' OR coalesce(right(e.result, 1)"   \
 	" = U&'\\2026', false) OR coalesce(octet_length(e.stdout) >= 65533,"   \
@@ -49,9 +49,9 @@
  * A line of the export. First come the fields that MiniClaw's ADR-010 named for
  * its runners, with the same meaning as there; then come our fields. For a
  * command, argv, command and exit_code are those of its program; exit_code -1:
- * a signal ended the program. For other tools argv is name and arguments, and
- * exit_code is 0 if the tool returned, 1 if it failed, -1 if it was stopped.
- * exit_code null: the call never ran, or the outcome is unknown.
+ * a signal ended the program. For other tools argv is the tool's name and the
+ * arguments, and exit_code is 0 if the tool returned, 1 if it failed, -1 if it
+ * was stopped. exit_code null: the call never ran, or the outcome is unknown.
  */
 #define EXIT_CODE                                                              \
 	"CASE WHEN e.outcome = 'killed' THEN -1 WHEN e.outcome NOT IN"         \
@@ -108,8 +108,8 @@
 	" AND ($7::text = '' OR e.outcome = $7::text)"                         \
 	" AND ($8::text = '' OR e.failure = $8::text)"
 #define SERVER_ID "nullif($3::text, '')::uuid"
-/* Ends a page of rows. Each part of a union is made a page, because the planner
- * does not look for an order in the parts by itself. */
+/* Ends a page of rows. Each part of a union is sorted and limited like a page,
+ * because otherwise the planner would not read the part in an index's order. */
 #define PAGE " ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8)"
 #define INDEXED(CONDITION)                                                     \
 	"(SELECT e.id FROM mcpbox.execution_index e WHERE " CONDITION          \
@@ -121,7 +121,8 @@
 #define FRESH(CONDITION) " UNION ALL " ROWS("executions_fresh", CONDITION)
 
 #define ALL ROWS("executions", "true")
-/* The usual outcome `done` has no index: a few rows of all give a page. */
+/* The outcome `done` has no index of its own. It is the usual outcome, so a few
+ * rows of the index of all rows give a page. */
 #define BY_STATE                                                               \
 	INDEXED("e.outcome <> 'done' AND e.outcome = $2::text") " UNION ALL "  \
 	INDEXED("$2::text IN ('closed', 'done')") FRESH("true")
@@ -146,16 +147,16 @@
 #define BY_SERVER                                                              \
 	INDEXED("e.server_id IS NOT NULL AND e.server_id = " SERVER_ID)        \
 	FRESH("true")
-/* Searches words in arguments, result, output and names, or the id of an
- * execution or a trace. */
+/* Searches for words in arguments, result, output and names, or for the id of
+ * an execution or a trace. */
 #define BY_SEARCH                                                              \
 	"SELECT id FROM mcpbox.executions_search($11::text, $1::text, $2::text,"\
 	" $4::text, $5::text, $6::text, $7::text, $8::text, " SINCE ", " UNTIL \
 	", " BEFORE("$12") ", " BEFORE_ID("$12") ", $13::int8)"                \
 	" WHERE $3::text = ''"
 
-/* Reads the rows one by one, by their key, no matter how many rows the planner
- * expects. */
+/* Reads each row of the page by its key, even if the planner expects so many
+ * rows that it would read the whole table. */
 #define LIST(name, what, rows, limit)                                          \
 	{name, "SELECT " what "::text, " CURSOR_OF " FROM (" rows ") k"        \
 	" CROSS JOIN LATERAL (SELECT * FROM mcpbox.executions x"               \
@@ -220,7 +221,7 @@ static const struct question_form stats[] = {
 	" AND ($4::text = '' OR a.principal = $4::text)"                       \
 	" AND ($5::text = '' OR a.listener = $5::text)"                        \
 	" AND ($6::text = '' OR a.failure = $6::text)"                         \
-	/* avoids an index on the time: rows come in the order of seq */      \
+	/* no index on the time is used: rows come in the order of seq */     \
 	" AND a.at + interval '0' >= coalesce(nullif($7::text, '')::timestamptz, '-infinity')" \
 	" AND a.at + interval '0' < coalesce(nullif($8::text, '')::timestamptz, 'infinity')"  \
 	" AND ($9::text = '' OR strpos(lower(concat_ws(' ', a.kind, a.principal," \

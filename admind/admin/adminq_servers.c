@@ -5,8 +5,9 @@
 #include "manage.h"
 
 /* clang-format off */
-/* SQL functions make the objects (0010), because If-Match is compared with the
- * bytes that GET shows. Deleted objects are shown only if asked for. */
+/* SQL functions make the objects (sql/schema/servers.sql), because If-Match is
+ * compared with the very bytes that GET shows. Deleted objects are shown only
+ * if asked for. */
 static const struct question_form servers[] = {
     {0, {Q_TAKE(STATE)},
 	{"adminq_servers",
@@ -118,7 +119,7 @@ static const struct question_form source[] = {
 	    DB_FAST}},
     {0}};
 
-/* The tools that the other server listed last, in its own words. */
+/* The tools that the source's server listed last, in that server's words. */
 static const struct question_form source_tools[] = {
     {Q_MUST(OBJECT), {Q_TAKE(OBJECT)},
 	{"adminq_source_tools",

@@ -145,8 +145,8 @@ doctor_message(struct link *l, struct ipc_frame *f)
 }
 
 /* Writes members of the health object: whether the suite is well, and the state
- * of each layer. It is well if everything that calls need is there. A layer
- * that the kernel lacks does not change that; doctor reports it. */
+ * of each layer. The suite is well if everything that calls need is there. A
+ * layer that the kernel lacks does not change that; doctor reports it. */
 void
 doctor_json(struct admind *a, struct jsonw *w)
 {

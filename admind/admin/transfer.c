@@ -1,7 +1,7 @@
 /*
- * Export and import (docs/decisions/0033). The text itself is in tables; it is
- * read by questions and written by actions. This file has the steps that need
- * the vault. For an export the vault seals the SHA-256. Before an import
+ * Export and import (docs/decisions/0033). The exported or imported text is in
+ * tables; questions read it and actions write it. This file has the steps that
+ * need the vault. For an export the vault seals the SHA-256. Before an import
  * becomes drafts, the vault is asked whether these very bytes were sealed.
  *
  * Allowed for an administrator's login, or uid 0. An import makes drafts, and

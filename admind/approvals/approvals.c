@@ -36,8 +36,9 @@ static const struct db_stmt content = {"approvals_content",
     DB_FAST};
 /* Reads a request for a reviewer. The fourth column, the circumstances, has
  * JSON members without braces. rejected_before has the last few rejections of
- * versions of the same tool or name, no matter who asked. It has enough of each
- * reason for a reviewer to find the request. */
+ * versions of the same tool or name, no matter who asked. Each reason is cut to
+ * 500 characters, which are enough for a reviewer to find the rejected request.
+ */
 static const struct db_stmt whole = {"approvals_whole",
     "SELECT a.kind, a.state, coalesce(c.preimage, g.preimage, v.preimage),"
     " trim(BOTH '{}' FROM json_build_object('tool_id', a.tool_id,"

@@ -1,6 +1,6 @@
 /*
- * The vault's questions during a rotation of the master key: for stored values,
- * and to replace them (decision 0039).
+ * The vault's requests during a rotation of the master key: to read stored
+ * values, and to replace them (decision 0039).
  *
  * The values here are ciphertext and seals, which admind holds anyway. admind
  * could bring other rows, or store other values than it was given. Then values

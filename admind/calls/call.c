@@ -130,8 +130,8 @@ admitted(struct job *j)
 	}
 }
 
-/* Counts the call for no rate, because the request that this call belongs to
- * was counted itself. j->known keeps limits_known() from taking tokens. */
+/* Takes no rate token for the call, because the request that this call belongs
+ * to has taken its tokens. j->known keeps limits_known() from taking more. */
 void
 call_inner(struct job *j)
 {
@@ -139,7 +139,7 @@ call_inner(struct job *j)
 	lookup_run(j);
 }
 
-/* ---- 2: the version is known (lookup.c): its arguments ---- */
+/* ---- 2: the version is known (lookup.c): check the arguments ---- */
 
 void
 call_check(struct job *j)
@@ -172,7 +172,7 @@ call_check(struct job *j)
 }
 
 /*
- * Returns whether these arguments were found valid before (verdicts.h). Then
+ * Returns whether these arguments were found valid before (verdicts.h). If so,
  * the row can be sent at once, while the vault seals. Returns false if
  * admind-check is not connected: a remembered verdict counts only while
  * admind-check itself could be asked.
@@ -415,7 +415,7 @@ have_row(struct job *j)
 }
 
 /* Goes on after no row was made. The remembered row may be out of date: the
- * server's limits or the serving version may have changed. Then starts again
+ * server's limits or the serving version may have changed. If so, starts again
  * from the lookup. */
 static void
 not_opened(struct job *j, const char *why)
@@ -427,7 +427,8 @@ not_opened(struct job *j, const char *why)
 	j->hold = NULL;
 	serving_drop(&j->a->serving, j->tool);
 	f = stale ? FAILURE_BUSY : failure_by_name(why);
-	/* A lookup also says who stopped the tool. */
+	/* A new lookup reads the version that serves now. After FAILURE_STOPPED
+	 * it also finds out who stopped the tool. */
 	if ((j->remembered || stale || f == FAILURE_NOT_APPROVED ||
 		f == FAILURE_STOPPED) &&
 	    j->lookups < LOOKUPS_MAX) {
@@ -445,7 +446,8 @@ not_opened(struct job *j, const char *why)
 		    "withdrawn just now; mcpbox_get_tool_status says which.",
 		    ipc_bytes(NULL, 0));
 	else if (f == FAILURE_LIMIT)
-		/* This limit belongs to mcpbox, not to the tool. */
+		/* This limit is not the tool's but mcpbox's, so the failure is
+		 * BUSY. */
 		job_refuse(j, FAILURE_BUSY,
 		    "you have as many tasks as tasks_active lets work, or "
 		    "tasks_kept lets be kept: let some end, or cancel them");

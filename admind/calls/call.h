@@ -17,7 +17,8 @@ void lookup_run(struct job *);
 void call_check(struct job *);
 int call_message(struct link *, struct ipc_frame *); /* AUTHORISE */
 /* Begins the jobs that waited for admind's start. Called when the database and
- * the sandbox are there for the first time, or have not come for a second. */
+ * the sandbox are both connected for the first time, or when admind has waited
+ * a second for them. */
 void call_started(struct admind *);
 /* Takes a call that admind makes for itself (inner.h) through the same
  * steps. */
@@ -41,8 +42,8 @@ void confirm_tick(struct admind *);
 /* ---- obstacle.c: each function ends the job, or returns false ---- */
 /* Answers that no object has this name. */
 void obstacle_unknown(struct job *);
-/* The definition of the tool at the other server changed (decision 0083). words
- * is the sentence that says so. */
+/* Answers that the definition of the tool at the other server changed (decision
+ * 0083), with the sentence `words`. */
 void obstacle_quarantine(struct job *, struct ipc_bytes words);
 /* Returns true, and ends the job, for an obstacle that the caller or the author
  * can remove: a missing grant, or too long arguments. missing is the sentence

@@ -132,8 +132,8 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 		"Error: this call has no such approval. Call again to ask for "
 		"one."},
 	};
-	/* These are not limits of the tool. The call is refused before its
-	 * request joins the queue. */
+	/* These limits are not the tool's but mcpbox's, so the failure is BUSY.
+	 * The call's request did not join the queue. */
 	static const struct {
 		const char *what, *text;
 	} full[] = {

@@ -148,7 +148,8 @@ rendered(void *arg, struct ipc_frame *f, enum failure gone)
 		job_refuse(j, err.failure, err.text);
 		return;
 	}
-	/* {"messages":[...]}, after the description if there is one. */
+	/* m.fields is {"messages":[...]}. If the prompt has a description, it
+	 * is put as the first member. */
 	if (ipc_decode(f, &m, NULL) == -1 || m.fields.n < 2) {
 		job_refuse(j, FAILURE_INTERNAL, "malformed prompt");
 		return;

@@ -20,9 +20,9 @@ enum {
 	 * more, new calls are refused, since their endings could not be kept
 	 * either. */
 	CLOSES_MAX = 4096,
-	/* An intent's time may be later than now, by up to this, because clocks
-	 * may have been set since. An intent further ahead is made up, and
-	 * would be the first in all lists for ever. */
+	/* The most seconds by which an intent's time may be later than now,
+	 * since a clock may have been set back. A later time is made up: its
+	 * row would be the first in all lists for ever. */
 	AHEAD_S = 24 * 3600
 };
 
@@ -70,8 +70,8 @@ ending_intent_params(struct db_params *p, struct ipc_bytes intent,
 	    created > now_us() + AHEAD_S * UINT64_C(1000000) ||
 	    tlv_u64(&t[INTENT_DEADLINE_US], &deadline) == -1 || deadline == 0 ||
 	    t[INTENT_ARGS_SHA256].n != 32) {
-		/* The TLV is not enough for a whole row, so only a row that is
-		 * open can be closed. */
+		/* The TLV is not enough for a whole row, so only an existing
+		 * open row can be closed. */
 		while (p->n < 20)
 			db_p_null(p);
 		return;
@@ -174,7 +174,9 @@ closed(void *arg, const struct pg_result *rows, const struct err *err)
 		return; /* the tick sends it again */
 	log_event(LOG_LV_ERR, "close", "%s", err->text);
 	if (c->result.len > 0) {
-		/* The ending matters more than the result's text. */
+		/* The database refused the row, perhaps because of the result's
+		 * text. The ending matters more, so it is sent without the
+		 * text. */
 		buf_clear(&c->result);
 		send_close(c);
 		return;
@@ -292,10 +294,10 @@ ending_close(struct admind *a, const struct ending *e)
 }
 
 /*
- * Takes over an ending that an earlier life of this process left uncommitted.
- * Its row is closed under the epoch of that life, before our own epoch is
- * stored. The order matters: storing our epoch ends the earlier epoch, and open
- * rows of an ended epoch become lost.
+ * Takes over an ending that an earlier process of admind left uncommitted. The
+ * ending's row is closed under the epoch of that process, before our own epoch
+ * is stored. The order matters: storing our epoch ends the earlier epoch, and
+ * open rows of an ended epoch become lost.
  */
 static struct ledger_note *
 inherit(void *arg, const struct ipc_record *m)

@@ -31,17 +31,17 @@ struct ending {
 	uint64_t started_us, ended_us;
 	struct ipc_bytes result; /* text, or empty */
 	/* The whole row as TLV (context.h, INTENT_*), in case a crash of
-	 * PostgreSQL lost it. Or empty. */
+	 * PostgreSQL lost the row; or empty. */
 	struct ipc_bytes intent;
 };
 void ending_close(struct admind *, const struct ending *);
-/* Opens the ledger and takes over the endings that an earlier life of this
- * process left in it. Calls done() once all of those are committed. Returns 0,
- * or -1: the error says what to do. Called before confinement. */
+/* Opens the ledger and takes over the endings that an earlier process of admind
+ * left in it. Calls done() once all these endings are committed. Returns 0, or
+ * -1: the error says what to do. Called before confinement. */
 int ending_ledger(struct admind *, void (*done)(struct admind *), struct err *);
 /* Returns whether too many endings are uncommitted. */
 bool ending_full(const struct admind *);
-/* Sends the endings that failed again. Called by the tick. */
+/* Sends again the endings that were not committed. Called by the tick. */
 void ending_retry(struct admind *);
 
 #endif

@@ -15,11 +15,11 @@
 /*
  * Makes the intent row if this very version serves under these very limits. The
  * conditions are those of call_open(), which is asked for the reason if no row
- * was made. A row of callable fulfils all these conditions. Triggers maintain
- * it: the transaction that withdraws a version deletes the row
- * (sql/schema/callable.sql). Most of a call's waiting is for this statement,
- * and mostly the backend's caches are cold. So the statement reads one small
- * table and calls no function.
+ * was made. A row of the table `callable` fulfils all these conditions.
+ * Triggers maintain it: the transaction that withdraws a version deletes the
+ * row (sql/schema/callable.sql). Most of a call's waiting is for this
+ * statement, and mostly the backend's caches are cold. So the statement reads
+ * one small table and calls no function.
  */
 static const struct db_stmt insert_row = {"call_insert",
     "INSERT INTO mcpbox.intents (id, kind, owner_epoch, principal, listener,"

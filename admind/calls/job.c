@@ -120,8 +120,8 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 	buf_init(&j->grants, IPC_BLOB_MAX);
 	buf_init(&j->call_seal, IPC_FRAME_MAX);
 	buf_init(&j->fields, IPC_BLOB_MAX);
-	/* A result carries the object twice: once as it is, and once escaped. A
-	 * third of RESULT_MAX leaves room for both. */
+	/* A management tool's result has its object twice: once as it is, and
+	 * once escaped. A third of RESULT_MAX leaves room for both. */
 	buf_init(&j->out, RESULT_MAX / 3);
 	buf_init(&j->body, RESULT_MAX);
 	buf_put(&j->arguments, arguments.p, arguments.n);

@@ -8,9 +8,10 @@
  *
  * A call that needs a person's approval comes twice, the second time with the
  * request that gatewayd was told of. The second call is not counted, because
- * the first was. admind has only gatewayd's word for the request, so naming one
- * spares a call nothing unless the tool needs approval. For such a tool a
- * made-up request is refused, and a true one serves once.
+ * the first was. admind has only gatewayd's word for the request. So if the
+ * tool needs no approval, limits_known() counts the call after all. If the tool
+ * needs approval, a made-up request is refused, and a true one can be used
+ * once.
  */
 #include <stdlib.h>
 #include <string.h>

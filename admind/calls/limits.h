@@ -2,7 +2,7 @@
  * Limits of callers in addition to their rights: circuit breakers (breaker.h,
  * docs/decisions/0042) and rates (docs/decisions/0043). A call passes the
  * breakers and its principal's rate before anything is looked up for it. Mostly
- * no database is asked for that.
+ * that needs no query to the database.
  */
 #ifndef LIMITS_H
 #define LIMITS_H

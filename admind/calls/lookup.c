@@ -237,8 +237,8 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		j->limits[LIMIT_ARGUMENT_BYTES] =
 		    (uint64_t)conf_int(j->a->proc.conf, "argument_bytes");
 	/* The server's limit may have been raised since the row was remembered.
-	 * A call that is refused here makes no INSERT, which would find that
-	 * out, so the row is read again first. */
+	 * The INSERT would find that out, but a call that is refused here makes
+	 * no INSERT. So the row is read again first. */
 	if (j->remembered &&
 	    j->arguments.len > j->limits[LIMIT_ARGUMENT_BYTES]) {
 		serving_drop(&j->a->serving, j->tool);

@@ -24,8 +24,8 @@
 #include "op.h"
 
 enum {
-	/* If another node renews the tokens: the interval and the number of the
-	 * tries. */
+	/* While another node renews the tokens, this process asks again at this
+	 * interval, and so many times at most. */
 	BUSY_MS = 250,
 	BUSY_TRIES = 160
 };
@@ -63,7 +63,7 @@ struct oauth {
 	sources_cb *cb;
 	void *arg;
 	enum failure failure;
-	struct buf text;   /* the redirect URI; after the run, its body */
+	struct buf text;   /* the redirect URI; after the run, the run's body */
 	struct buf answer; /* the answer for the caller */
 	/* for REFRESH only */
 	TAILQ_ENTRY(oauth) entry;
@@ -134,7 +134,7 @@ oauth_new(struct admind *a, enum step step, const char *actor, sources_cb *cb,
 	return o;
 }
 
-/* ---- common to all three: a run, and its sealed result ---- */
+/* ---- for AUTHORISE, TOKENS and REFRESH: a run, and its sealed result ---- */
 
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)

@@ -4,7 +4,7 @@
  * A call takes one token from each bucket that applies to it. If the lease in
  * memory has a token, or there is no limit, the call goes on at once. Else the
  * call waits for the next lease. If the database has said when the next token
- * comes, the call is refused until then without asking the database again.
+ * comes, calls are refused until then without asking the database again.
  *
  * A hostile admind gains nothing here: it decides about calls anyway.
  */
@@ -20,7 +20,8 @@
 enum {
 	RATES_MAX = 4096,  /* leases; the least recently used one is dropped */
 	LEASE_PARTS = 20,  /* a lease is 1/20 of a minute's tokens */
-	BURST_PARTS = 8,   /* and at most 1/8 of the burst: nodes share it */
+	BURST_PARTS = 8,   /* a lease is at most 1/8 of the burst: nodes share
+			    * it */
 	IDLE_MS = 10000,   /* unused for so long, tokens are returned */
 	FREE_MS = 5000,    /* "no limit" is valid for so long */
 	SWEEP_TICKS = 600, /* seconds between sweeps of old buckets */
@@ -44,8 +45,9 @@ struct rate {
 	int64_t lease; /* tokens to ask for at a time */
 	bool asking;   /* a lease is under way */
 	int64_t per_minute;
-	/* In boot ms. used: the last use. none_until: no token before that.
-	 * free_until: no limit until then, or no tool of this name. */
+	/* Times in boot ms. used: the last use. none_until: before this time
+	 * the database has no token. free_until: until this time there is no
+	 * limit, or no tool of this name. */
 	uint64_t used, none_until, free_until;
 	struct job_list waiting;
 	unsigned nwaiting;

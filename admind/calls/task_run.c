@@ -4,13 +4,13 @@
  * a client ends.
  *
  * The end of the call is not taken from the answer to RUN but from the call's
- * RECORD, which sandboxd repeats until it is committed. So all ends take one
- * way, whichever process was restarted in between. This file only listens to
- * the tool's questions to its client.
+ * RECORD, which sandboxd repeats until it is committed. So all ends are handled
+ * in one way, whichever process was restarted in between. This file only
+ * listens to the tool's questions to its client.
  *
  * The call can't run twice. RUN is sent once, by the job whose context is held.
- * A later life of this process, or a new connection, only ever sends ATTACH,
- * which starts nothing.
+ * A later process of admind, or a new connection, only ever sends ATTACH, which
+ * starts nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -367,7 +367,7 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 		}
 		t = find(a, &id);
 		/* Cancels a task whose client asked for that. Also cancels a
-		 * task that no client heard of, because an earlier life of
+		 * task whose id no client got, because an earlier process of
 		 * admind ended too soon. */
 		if (db_bool(rows, i, 1) || (t == NULL && db_bool(rows, i, 2)))
 			hold_cancel(a, &id, FAILURE_KILLED);

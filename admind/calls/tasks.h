@@ -45,15 +45,15 @@ void task_run_start(struct job *);
 /* Listens to the tasks that run at the sandbox. Called when the sandbox and its
  * epoch become known, or when the database is back. */
 void task_run_resume(struct admind *);
-/* Takes that all questions of a task were answered, perhaps through another
+/* Called when all questions of a task were answered, perhaps through another
  * node. */
 void task_run_answered(struct admind *, const struct ipc_id *);
 void task_run_tick(struct admind *);
 /* Called at an orderly end of admind. In mode after_questions a client may
  * still wait to hear whether its call became a task. Tells each such client
- * that it did; otherwise admind's next life would end the task, of which no
- * client has heard. Returns how many clients still wait. To be called again
- * until it returns 0. */
+ * that the call is a task now. Otherwise the next process of admind would end
+ * the task, because no client got its id. Returns how many clients still wait.
+ * To be called again until it returns 0. */
 unsigned task_run_tell_all(struct admind *);
 
 #endif

@@ -40,9 +40,9 @@ enum {
 	JOBS_BYTES_MAX = 64 * 1024 * 1024,
 	OPS_MAX = 512, /* other requests in work; mostly a statement each */
 	/* The part of OPS_MAX for the tunnel's gateways. Anyone who can send
-	 * bytes to such a gateway may have taken it over, and a gateway that
-	 * does not read keeps its lists in work. Records and administrators
-	 * need room, too. */
+	 * bytes to such a gateway may have taken it over, and if a gateway does
+	 * not read its answers, its requests for lists stay in work. Records
+	 * and administrators need room, too. */
 	TUNNEL_OPS_MAX = OPS_MAX / 4,
 	/* Time for a peer's answer on the path of a call. The longest work
 	 * before an answer is admind-check's step budget, an AES pass or a
@@ -53,8 +53,8 @@ enum {
 	EXPOSED_NAME_MAX = NAME_EXPOSED_MAX,
 	/* A management call that takes longer than this is counted as lost. */
 	MANAGEMENT_DEADLINE_MS = 120 * 1000,
-	/* INTENT_KIND of management calls. No context has this kind, only
-	 * endings that admind itself closes. */
+	/* INTENT_KIND of management calls. No context has this kind. Only
+	 * endings that admind itself closes have it. */
 	INTENT_KIND_MANAGEMENT = 4,
 };
 
@@ -84,7 +84,8 @@ struct admind {
 
 	struct ipc_id sandbox_epoch; /* of the present connection to sandboxd */
 	bool sandbox_named;          /* EPOCH_END came on that connection */
-	bool sandbox_ready;          /* and sandbox_epoch is in the database */
+	bool sandbox_ready;          /* also: sandbox_epoch is in the
+				      * database */
 	uint64_t started_us;         /* Unix time: when this process began */
 	bool started;                /* false: new jobs wait */
 	struct idset live;           /* executions that sandboxd answers for */
@@ -111,7 +112,7 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
-	unsigned inherited; /* the part of closes from an earlier life */
+	unsigned inherited; /* the part of closes from an earlier admind */
 	void (*inherited_closed)(struct admind *); /* when none is left */
 	struct ledger *ledger;     /* keeps closes in a file (ledger.h) */
 	unsigned nresults;         /* results.c: being checked */

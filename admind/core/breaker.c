@@ -40,7 +40,7 @@ struct repeat {
 	struct ipc_id args; /* digest of the arguments, by json_alike.h */
 	uint64_t name;
 	struct window w;
-	uint64_t used, open; /* boot ms; open: calls are refused until then */
+	uint64_t used, open; /* boot ms; calls are refused until `open` */
 };
 
 struct counter {
@@ -142,7 +142,8 @@ breaker_name(const struct breaker_trip *t)
 
 /* ---- counters ---- */
 
-/* Keys are random or digests, so their bytes serve as the hash. */
+/* Returns the bucket of a key. Keys are random or digests, so their bytes serve
+ * as the hash. */
 static unsigned
 bucket(const struct ipc_id *key)
 {

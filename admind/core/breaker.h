@@ -42,7 +42,8 @@ struct breaker_trip {
 	enum breaker_kind kind;
 	uint32_t limit;
 	uint64_t window_ms; /* 0 for kind ERRORS */
-	uint64_t wait_ms;   /* until it lets calls through again; at least 1 */
+	uint64_t wait_ms;   /* until the breaker lets calls through; at least
+			     * 1 */
 	bool fresh;         /* this call opened the breaker */
 };
 
@@ -61,9 +62,9 @@ const char *breaker_name(const struct breaker_trip *);
 
 /*
  * Counts a call of the object `name` of this kind. arguments: their digest by
- * json_alike.h. Returns 0: the call was counted and may go on. Returns -1: a
- * breaker is open, which is named in *trip. Such a call is not counted. now_ms
- * must never go back.
+ * json_alike.h. Returns 0: the call was counted and may go on. Returns -1:
+ * *trip names a breaker that is open. Such a call is not counted. now_ms must
+ * never go back.
  */
 int breaker_call(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, unsigned kind, const char *name,
@@ -78,15 +79,15 @@ void breaker_untried(struct breakers *, const struct breaker_conf *,
     const struct ipc_id *arguments, enum failure, uint64_t now_ms);
 
 /* Counts the ending of a call that breaker_call() let go on. FAILURE_NONE: a
- * success. Returns true if the ending opened a breaker, which is named in
- * *trip. */
+ * success. Returns true if the ending opened a breaker; *trip names this
+ * breaker. */
 bool breaker_ended(struct breakers *, const struct breaker_conf *,
     const struct breaker_who *, enum failure, uint64_t now_ms,
     struct breaker_trip *);
 
-/* Do the same for a call whose ending comes as a record. breaker_under_way()
- * notes the caller, breaker_record() counts the ending. An unknown id, from
- * before a restart or of another process, is ignored. */
+/* Do what breaker_ended() does, for a call whose ending comes as a record.
+ * breaker_under_way() notes the caller, breaker_record() counts the ending. An
+ * unknown id, from before a restart or of another process, is ignored. */
 void breaker_under_way(struct breakers *, const struct ipc_id *execution,
     const struct breaker_who *);
 bool breaker_record(struct breakers *, const struct breaker_conf *,

@@ -50,7 +50,7 @@ struct job {
 	bool has_intent;         /* an open row exists: it must be closed */
 	enum call_method method; /* kind of object that the client asked for */
 
-	/* --- before anything is done for it (limits.c, rate.c) --- */
+	/* --- breakers and rates, the first steps (limits.c, rate.c) --- */
 	struct breaker_who who; /* its caller, for the breakers */
 	bool counted;           /* the breakers wait for its ending */
 	struct rates *rates;
@@ -70,7 +70,8 @@ struct job {
 	bool has_secrets;
 	uint64_t timeout_ms;
 	uint64_t limits[LIMIT_COUNT]; /* 0: the configured default */
-	uint64_t limits_at;           /* of the server's limits; 0: never set */
+	uint64_t limits_at;           /* time of the server's limits; 0: never
+				       * set */
 	unsigned lookups;             /* number of lookups so far */
 	bool parked;                  /* waits for call_started() */
 	bool remembered;              /* the lookup's row is serving.c's */

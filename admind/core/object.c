@@ -58,7 +58,7 @@ object_required(uint32_t mask, struct buf *out)
 		jsonw_name(&w, "elicitation");
 		jsonw_obj(&w);
 		/* {} without members means form, too, so "form" is written only
-		 * beside "url". */
+		 * together with "url". */
 		member(&w, "form",
 		    mask & CLIENT_ELICITATION && mask & CLIENT_ELICITATION_URL);
 		member(&w, "url", mask & CLIENT_ELICITATION_URL);

@@ -10,8 +10,8 @@
 /* Returns whether the method calls this kind of object. object: the kind's word
  * in the database ("tool", "prompt", ...). */
 bool object_fits(struct ipc_bytes object, enum call_method);
-/* Returns the failure for a name that no object of the method has. *sentence
- * describes it; it is static. */
+/* Returns the failure for a name that no object of the method's kinds has.
+ * *sentence, a static string, describes the failure. */
 enum failure object_unknown(enum call_method, const char **sentence);
 /* Writes `"requiredCapabilities":{...}` (MCP's ClientCapabilities), for the
  * data of a -32021 error. mask: of enum client_capability. The text ends in a

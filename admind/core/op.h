@@ -10,7 +10,7 @@
 struct token;
 
 /* One connection. Requests in work hold a reference, since the peer may go
- * before they are answered. From then on peer is NULL. */
+ * before they are answered. After the peer has gone, peer is NULL. */
 struct link {
 	struct admind *a;
 	struct ipc_peer *peer;
@@ -50,7 +50,7 @@ struct op {
 	enum admin_role role;          /* the requester's; by login_check() */
 	char actor[PRINCIPAL_MAX + 1]; /* the requester; by login_check() */
 };
-/* Makes an op. Returns NULL without memory or if OPS_MAX are in work; then the
+/* Makes an op. Returns NULL without memory or if OPS_MAX ops are in work: the
  * request was refused as busy. */
 struct op *op_new(struct link *, uint64_t request);
 void op_free(struct op *);

@@ -6,7 +6,7 @@
  * intent row (call_open) checks again that this very version serves under these
  * very limits. If a remembered row is out of date, the INSERT makes no row;
  * then the remembered row is dropped and read again. So an old entry costs a
- * call one more question at worst. To make that rare, all entries are dropped
+ * call one more lookup at worst. To make that rare, all entries are dropped
  * when the catalogue changes.
  */
 #include <stdlib.h>

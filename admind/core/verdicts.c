@@ -1,7 +1,7 @@
 /*
  * Remembers arguments that admind-check found valid, so that the same question
- * need not wake it again. The table is bounded, and its least recently used
- * entry makes room.
+ * need not wake admind-check again. The table is bounded, and its least
+ * recently used entry makes room.
  *
  * An entry can be trusted as much as the answer that made it, for these
  * reasons:
@@ -15,9 +15,9 @@
  * - Only "valid" is remembered. A refusal is judged each time, so its list of
  *   errors always belongs to the arguments of this call.
  * - An admind-check that was taken over can call invalid arguments valid for
- *   calls that ask it; that was always so. A remembered verdict would also
- *   serve the same arguments of the same caller later, when another process
- *   may have taken the place of that admind-check. So the whole table is
+ *   calls that ask it, with or without this table. A remembered verdict would
+ *   also serve the same arguments of the same caller later, when another
+ *   process may have replaced that admind-check. So the whole table is
  *   forgotten when the connection ends (links.c). Without a connection no
  *   verdict is found (call.c), because no other call goes on without
  *   admind-check either.

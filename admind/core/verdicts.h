@@ -30,8 +30,8 @@ enum {
 	 * arguments unchanged. */
 	VERDICTS_BYTES_MAX = 256 * 1024,
 	/* Larger arguments seldom come twice, and checking them costs much more
-	 * than the two wake-ups that are saved. A record keeps no more bytes
-	 * either. */
+	 * than the two wake-ups of processes that are saved. A record keeps no
+	 * more bytes either. */
 	VERDICT_ARGUMENTS_MAX = 4096,
 	/* Digesting a larger schema would cost more time (10 us) than a
 	 * remembered verdict saves. */

@@ -14,7 +14,7 @@
 
 static enum ctl_status help_command(const struct ctl *);
 
-/* The order is that of help. A row without a word begins a group. */
+/* help prints the rows in this order. A row without a word begins a group. */
 /* clang-format off */
 static const struct command commands[] = {
     {NULL, 0, 0, NULL, NULL, "First steps and health", NULL},
@@ -201,8 +201,8 @@ commands_find(const char *word)
 	return NULL;
 }
 
-/* Returns the first form of a usage text, or NULL if the text is empty. *n: the
- * length of the form. */
+/* Returns the first form (line) of a usage text, or NULL if the text is empty.
+ * *n: the length of the form. */
 static const char *
 form(const char *usage, size_t *n)
 {
@@ -218,8 +218,8 @@ rest(const char *usage, size_t n)
 	return usage + n + (usage[n] == '\n');
 }
 
-/* Returns the second word of a form; *n: its length, or 0 if it is a
- * placeholder. */
+/* Returns the second word of a form. *n: the length of that word, or 0 if the
+ * word is a placeholder. */
 static const char *
 verb_of(const struct command *cmd, const char *usage, size_t *n)
 {
@@ -325,7 +325,7 @@ help_command(const struct ctl *c)
 }
 
 /* Returns how many letters must be added, removed, changed or swapped with the
- * next one to turn a into b. WORD_MAX if one of the two is too long. */
+ * next letter to turn a into b. WORD_MAX if a or b is too long. */
 static size_t
 distance(const char *a, size_t na, const char *b, size_t nb)
 {

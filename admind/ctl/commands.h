@@ -16,7 +16,7 @@ struct command {
 	const char *options; /* names with blanks between; "*": all options of
 			      * lists */
 	const char *line;    /* one line for help */
-	const char *usage;   /* one form a line, without the program's name */
+	const char *usage;   /* one form per line, without the program's name */
 };
 
 /* Returns the command, or NULL if there is none. */
@@ -29,11 +29,11 @@ void commands_usage(FILE *, const struct command *, const char *verb);
 /* Prints the usage of every command. */
 void commands_all(FILE *);
 
-/* Prints help about one command, or (NULL) a line about each. */
+/* Prints help about one command, or (NULL) a line about each command. */
 void commands_help(const struct command *);
 
-/* Says on standard error that there is no such command, and names the nearest
- * one. */
+/* Says on standard error that there is no such command, and names a command
+ * with a similar name, if there is one. */
 void commands_unknown(const char *word);
 
 /* If `verb` is similar to a verb of the command, says on standard error that

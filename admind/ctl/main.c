@@ -11,8 +11,9 @@
 #include "conf.h"
 #include "options.h"
 
-/* Reads a file's settings. Their object lives as long as the process, since *c
- * points into it. Values that options gave stay as they are. */
+/* Reads a file's settings. The object that holds them lives as long as the
+ * process, since *c points into it. Values that options gave stay as they
+ * are. */
 static void
 read_conf(struct ctl *c, const char *path)
 {
@@ -59,8 +60,8 @@ connects(struct ctl *c)
 	return CTL_REFUSED;
 }
 
-/* Reads the file of -f, or else the one of an installed package, which belongs
- * to root. Without a file the defaults are those of an installed package. */
+/* Reads the file that -f names, or else CTL_CONF_FILE, which belongs to root.
+ * If there is no file, the defaults are those of an installed package. */
 static void
 configure(struct ctl *c, const char *file)
 {

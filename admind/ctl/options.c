@@ -63,8 +63,8 @@ enum {
 };
 _Static_assert(NOPTIONS <= 64, "a bit each");
 
-/* Tells whether a filter makes an option of its own: kind and state are in the
- * table already. */
+/* Tells whether a filter adds an option: kind and state do not, since they are
+ * in the table already. */
 static bool
 is_filter(int i)
 {
@@ -78,8 +78,7 @@ name_of(int o)
 			  : admin_filter_name((enum admin_filter)(o - NTABLE));
 }
 
-/* True for the options that "*" in a command's options means: those of
- * lists. */
+/* True for the options of lists, which "*" in a command's options means. */
 static bool
 of_lists(int o)
 {

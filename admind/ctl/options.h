@@ -23,7 +23,7 @@ void options_read(struct ctl *, struct options *, int argc, char **argv);
  * such option on stderr. */
 bool options_refused(const struct options *, const struct command *);
 
-/* Prints the options that a command takes (NULL: all options), a line each. */
+/* Prints the options that a command takes (NULL: all options), one per line. */
 void options_help(FILE *, const struct command *);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* links_listen() opens the four sockets that admind listens on; called before
  * confinement. links_connect() connects to the three other processes; called
- * after it. 0, or -1 with err. */
+ * after confinement. 0, or -1 with err. */
 int links_listen(struct admind *, struct err *);
 int links_connect(struct admind *, struct err *);
 

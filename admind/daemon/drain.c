@@ -9,9 +9,9 @@
  * Requests of other processes of the suite are still served, because sandboxd's
  * records and the vault's questions are parts of the work. Tails (follow.c)
  * never end by themselves and are not waited for. Tasks are not waited for
- * either: they run in sandboxd, and admind's next life finds their rows and
- * listens to them again. A call that may become a task (after_questions)
- * becomes one now.
+ * either: they run in sandboxd, and the next process of admind finds their rows
+ * and listens to the tasks again. A call that may become a task
+ * (after_questions) becomes one now.
  */
 #include <event2/event.h>
 

@@ -72,7 +72,7 @@ link_down(struct ipc_peer *peer, void *arg)
 	link_unref(l);
 }
 
-/* ---- dispatch: one table row a message ---- */
+/* ---- dispatch: one table row per message ---- */
 
 struct route {
 	enum ipc_type type;

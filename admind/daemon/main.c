@@ -1,6 +1,6 @@
 /*
  * admind: policy, catalogue, records, audit; the only user of the database. See
- * DESIGN.md beside this file.
+ * admind/DESIGN.md.
  *
  *  mcpbox-admind [-tTdV] -f FILE      the daemon
  *  mcpbox-admind -m [-b DIR] -f FILE  bring the database to this schema,
@@ -242,7 +242,8 @@ main(int argc, char **argv)
 		if (migrate_run(&m, &err) == -1) {
 			if (!migrate_away(&m))
 				log_fatal("migrate", "%s", err.text);
-			/* The server is away for a moment, so the unit tries
+			/* The database server can't be reached, perhaps only
+			 * for a moment. This exit status makes the unit try
 			 * again. */
 			log_event(LOG_LV_ERR, "migrate", "%s", err.text);
 			return EX_TEMPFAIL;
@@ -266,6 +267,6 @@ main(int argc, char **argv)
 	service_ready(a.proc.base, "connecting to the database");
 	drain_start(&a);
 	/* The kernel frees everything else. Open rows stay open in the
-	 * database, and the next life of this node closes them. */
+	 * database, and the next admind process of this node closes them. */
 	return proc_run(&a.proc);
 }

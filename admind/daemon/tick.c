@@ -28,9 +28,10 @@ enum {
 	NODE_TICKS = 10,
 };
 
-/* Called when the database is back. It may have lost the row of our epoch, but
- * only by a restore, since the row was committed synchronously. And changes may
- * have been notified while there was no connection. */
+/* Called when the database is back. The database may have lost the row of our
+ * epoch, but only by a restore, since the row was committed synchronously.
+ * Also, notifications of changes may have been missed while there was no
+ * connection. */
 void
 tick_db_up(struct admind *a)
 {

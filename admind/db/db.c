@@ -14,10 +14,10 @@
 #include "utf8.h"
 
 /* timestamptz counts microseconds from 2000-01-01 (PostgreSQL manual, 55.7);
- * this is that day in Unix microseconds. */
+ * the constant is that day in Unix microseconds. */
 static const int64_t PG_EPOCH_US = INT64_C(946684800000000);
 
-/* A failure that must be told from the loop, not from inside db_query. */
+/* A failure that cb must get from the loop, not from inside db_query(). */
 struct deferred {
 	STAILQ_ENTRY(deferred) entry;
 	db_cb *cb;
@@ -30,7 +30,7 @@ struct db {
 	struct db_events events;
 	void *arg;
 	struct event *later;
-	bool up; /* both lanes work, as the last event said */
+	bool up; /* the last event was `up` */
 	char why[DB_WHY_MAX];
 	STAILQ_HEAD(, deferred) deferred;
 };
@@ -307,8 +307,8 @@ db_p_bool(struct db_params *p, bool v)
 	add_be(p, v, 1);
 }
 
-/* Returns a timestamptz of the year 9999 at most, so that a larger number of a
- * peer does not become an SQL error. */
+/* Converts a time to timestamptz, at most of the year 9999, so that a larger
+ * number from a peer does not become an SQL error. */
 static uint64_t
 pg_time(uint64_t unix_us)
 {
@@ -327,11 +327,9 @@ db_p_time_us(struct db_params *p, uint64_t unix_us)
 		add_be(p, pg_time(unix_us), 8);
 }
 
-/*
- * An array as array_recv() reads it: dimensions (one), "has nulls", type of the
- * elements; length and first subscript of the dimension; then the elements,
- * each preceded by its length, -1 for null.
- */
+/* An array as PostgreSQL's array_recv() reads it: number of dimensions (one),
+ * "has nulls", type of the elements; length and first subscript of the
+ * dimension; then the elements, each preceded by its length, -1 for null. */
 enum { ARRAY_DIM_AT = 12 }; /* offset of the dimension's length */
 
 void
@@ -423,8 +421,8 @@ db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
 	/* Good characters are copied in long pieces, since most texts have no
 	 * bad ones. */
 	while (i < n) {
-		/* The lead byte says the length; utf8_valid() checks
-		 * strictly. */
+		/* The lead byte says the length; utf8_valid() checks all
+		 * bytes. */
 		len = s[i] < 0x80 ? 1 : s[i] < 0xe0 ? 2 : s[i] < 0xf0 ? 3 : 4;
 		good = s[i] != 0 &&
 		    (len == 1 || (len <= n - i && utf8_valid(s + i, len)));
@@ -439,7 +437,7 @@ db_text_clean(struct buf *out, const void *bytes, size_t n, size_t max)
 		}
 		i += len;
 	}
-	if (i > from) /* an empty text may be NULL: no sum with it */
+	if (i > from) /* s may be NULL if the text is empty */
 		buf_put(out, s + from, i - from);
 }
 

@@ -2,19 +2,19 @@
  * PostgreSQL on the event loop: asynchronous, pipelined, prepared statements.
  *
  * There are two lanes. DB_FAST is one connection with synchronous_commit off,
- * for reads and intent rows, which must not wait for a disk flush. DB_SURE is a
- * few connections with synchronous_commit on. They carry writes that must
- * survive a crash before they are acknowledged. They also carry slow reads,
- * such as lists that grow with every call, so that no intent waits for such a
- * read. A statement's lane is part of its definition.
+ * for reads and for intent rows (one before each call), which must not wait for
+ * a disk flush. DB_SURE is a few connections with synchronous_commit on. They
+ * carry writes that must survive a crash before they are acknowledged. They
+ * also carry slow reads, such as lists that grow with every call, so that no
+ * intent waits for such a read. A statement's lane is part of its definition.
  *
  * One statement is one transaction. Rows that must change together are changed
  * by one SQL function (sql/schema). So no transaction stays open while this
  * process works, and a connection lost half-way leaves nothing half done.
  *
  * While PostgreSQL is away every statement fails at once (from the loop) with
- * FAILURE_STORAGE_UNAVAILABLE; the connections come back by themselves. After
- * that failure of a writing statement the commit may have happened
+ * FAILURE_STORAGE_UNAVAILABLE; the connections come back by themselves. A
+ * writing statement that failed in this way may have been committed
  * nevertheless. So every statement that writes is safe to repeat.
  */
 #ifndef DB_H
@@ -49,7 +49,9 @@ struct db_stmt {
  *   CONFLICT             unique violation
  *   the failure that a SQL function raised: ERRCODE 'MB001', MESSAGE
  *                        'failure_name: text'
- *   INVALID_PARAMS       a check or foreign key constraint (named in the text)
+ *   INVALID_PARAMS       a check or foreign key constraint (named in the text),
+ *                        or a value that its type does not allow
+ *   BUSY                 too many statements wait, or no memory
  *   INTERNAL             anything else (logged here)
  * rows lives until the callback returns.
  */
@@ -57,7 +59,7 @@ typedef void db_cb(
     void *arg, const struct pg_result *rows, const struct err *err);
 
 /* Sends a statement. Every failure comes through cb, which is never called from
- * inside. */
+ * inside db_query(). */
 void db_query(struct db *, const struct db_stmt *, const struct db_params *,
     db_cb *cb, void *arg);
 

@@ -4,10 +4,10 @@
  *  down -> connecting -> setup -> ready -> down ...
  *
  * Commands go out as units. A unit is one caller's request. It has an Execute
- * for each statement, after a Parse if this is the statement's first use here,
- * and one Sync at its end. So a unit is one transaction, and an error in it
- * skips the rest of the unit and nothing else. Results come back in the same
- * order; each command gives exactly one result object.
+ * for each statement, after a Parse if the connection has not prepared the
+ * statement yet, and one Sync at its end. So a unit is one transaction, and an
+ * error in it skips the rest of the unit and nothing else. Results come back in
+ * the same order; each command gives exactly one result object.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ struct db_conn {
 	PGconn *pg;
 	struct event *io;    /* one-shot while connecting, else reading */
 	struct event *out;   /* writing, while libpq holds unsent bytes */
-	struct event *timer; /* for the next attempt, or the watch over
+	struct event *timer; /* runs on_timer(): next attempt, or check for
 			      * silence */
 	unsigned backoff_ms;
 	unsigned failures; /* failed attempts in a row, for the log */
@@ -85,7 +85,7 @@ set_timer(struct db_conn *c, unsigned ms)
 }
 
 /* Ends the connection, fails the waiting units, and plans the next attempt. The
- * callbacks run last: they may send again, and find the connection down. */
+ * units' callbacks run last: if they send again, the connection is down. */
 static void
 conn_fail(struct db_conn *c, const char *why)
 {
@@ -94,11 +94,9 @@ conn_fail(struct db_conn *c, const char *why)
 	struct unit *u;
 	struct err err;
 
-	/*
-	 * The reason may come from the server, so log_event() escapes it. The
+	/* The reason may come from the server, so log_event() escapes it. The
 	 * loss is logged, then the reason why the first attempt failed, which a
-	 * person may have to mend. Then one failure a minute is logged.
-	 */
+	 * person may have to mend. Then one failure per minute is logged. */
 	db_failed(c->db, why);
 	if (c->failures % 240 == 0 || c->failures == 1)
 		log_event(
@@ -196,8 +194,8 @@ db_conn_send(struct db_conn *c, const struct db_step *steps, size_t n,
 	return 0;
 broken:
 	/* Half a unit may be in libpq's buffer, so only a new connection can be
-	 * used. on_read() ends this one at once; the watch over silence would
-	 * be slow. */
+	 * used. on_read() ends this connection at once; on_timer() would take
+	 * seconds. */
 	free(u);
 	c->sent_broken = true;
 	event_active(c->io, EV_READ, 1);
@@ -369,11 +367,12 @@ on_write(evutil_socket_t fd, short what, void *arg)
  * asks whether this is our database at all.
  *
  * Statements are planned once per connection, not once per call (by default the
- * server plans those with partial indexes again for each value). The plan may
- * be made while the tables are still empty, and then reading a whole table
- * looks cheap. So sequential scans are off; every statement here has an index
- * to use. jit is off, because a plan that must read a whole table nevertheless
- * looks costly then, and compiling it would take longer than running it.
+ * server would plan again for each value if there are partial indexes). The
+ * plan may be made while the tables are still empty, and then reading a whole
+ * table looks cheap. So sequential scans are off; every statement here has an
+ * index to use. jit is off, because a plan that must read a whole table
+ * nevertheless looks costly then, and compiling it would take longer than
+ * running it.
  */
 static int
 send_setup(struct db_conn *c)
@@ -489,7 +488,7 @@ conn_connect(struct db_conn *c)
 	c->pg = PQconnectStart(c->where->conninfo[c->turn % c->where->n]);
 	if (c->pg != NULL)
 		(void)PQsetNoticeProcessor(c->pg, on_notice, NULL);
-	/* The watch over silence bounds connecting, too. */
+	/* on_timer()'s check for silence bounds connecting, too. */
 	c->since_ms = now_boot_ms();
 	if (c->pg == NULL || PQstatus(c->pg) == CONNECTION_BAD ||
 	    watch(c, EV_WRITE) == -1) {
@@ -500,8 +499,8 @@ conn_connect(struct db_conn *c)
 }
 
 /* Runs once a second. A server that took our bytes and stays silent (stopped,
- * or its machine is gone) counts as lost, so that waiting units get their typed
- * failure. */
+ * or its machine is gone) counts as lost, so that waiting units fail and do not
+ * wait for ever. */
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {

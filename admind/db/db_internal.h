@@ -10,7 +10,7 @@ enum {
 	DB_SURE_CONNS = 3, /* so that commits share a disk flush */
 	DB_CONNS = 1 + DB_SURE_CONNS,
 	DB_CHAIN_MAX = 8,
-	/* Requests that may wait in one pipeline; a further one fails with
+	/* Requests that may wait in one pipeline; a further request fails with
 	 * BUSY. */
 	DB_PENDING_MAX = 4096,
 	/* The server ends a statement after this, so no lock is held long. */
@@ -49,9 +49,9 @@ struct db_step {
 	const struct db_stmt *stmt;
 	const struct db_params *params;
 };
-/* Sends statements as one transaction. The first failure rolls back all of
- * them; else cb gets the last one's rows. 0: cb will be called; -1 with err: cb
- * won't be called. */
+/* Sends statements as one transaction. The first failure rolls back all
+ * statements; otherwise cb gets the rows of the last statement. 0: cb will be
+ * called; -1 with err: cb won't be called. */
 int db_conn_send(struct db_conn *, const struct db_step *, size_t n, db_cb *cb,
     void *arg, struct err *);
 

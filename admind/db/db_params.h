@@ -64,7 +64,8 @@ void db_a_bool(struct db_array *, bool);
 void db_a_time_us(struct db_array *, uint64_t unix_us); /* 0: null */
 void db_p_array(struct db_params *, struct db_array *);
 /* Appends bytes to out as text that PostgreSQL accepts: invalid UTF-8 and NUL
- * become '?', at most max bytes, cut at a character. */
+ * become '?'. Text after max bytes is cut off, but no character is cut in
+ * two. */
 void db_text_clean(struct buf *out, const void *, size_t n, size_t max);
 
 #endif

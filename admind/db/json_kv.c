@@ -1,6 +1,4 @@
-/*
- * Members of JSON objects that several answers have: ids, times, bytes.
- */
+/* Writes ids, times and bytes as members of JSON objects. */
 #include "ids.h"
 #include "json_kv.h"
 

@@ -1,4 +1,4 @@
-/* Members of JSON objects that several answers have. */
+/* Functions that write ids, times and bytes as members of JSON objects. */
 #ifndef JSON_KV_H
 #define JSON_KV_H
 

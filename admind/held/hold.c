@@ -1,5 +1,5 @@
 /*
- * The two steps before every run, whichever process will RUN it: the vault
+ * The two steps before every run, whichever process sends the RUN: the vault
  * seals the run's context, and sandboxd holds the sealed context.
  *
  * The sealed context is opaque here and goes only to sandboxd. A gateway never
@@ -8,9 +8,10 @@
  * Both steps may be made while the intent row is on its way to the disk. A held
  * context does not run before a RUN names its execution: 128 random bits that
  * leave this process in RUN_ID alone. RUN_ID follows hold_go(), which is called
- * after the commit. So without a row there is no id, and without an id no run.
- * A held context that gets no row is dropped again (hold_drop). sandboxd then
- * forgets it without a record, since there is no row that a record could close.
+ * after the commit. So no process gets the id without a row, and nothing runs
+ * without the id. A held context that gets no row is dropped again (hold_drop).
+ * sandboxd then forgets it without a record, since there is no row that a
+ * record could close.
  *
  * Sealing may even begin before the call's arguments are known to be valid
  * (hold_wait). The sealed context then waits here, and goes to sandboxd when
@@ -34,7 +35,7 @@ struct hold {
 	bool held;    /* the sandbox has the context */
 	bool failed;  /* err says why */
 	bool go;      /* the row is committed: cb may be called */
-	bool dropped; /* no longer wanted: freed with the outstanding answer */
+	bool dropped; /* no longer wanted: freed when the answer comes */
 	struct err err;
 	hold_cb *cb;
 	void *arg;
@@ -89,10 +90,10 @@ held(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	if (f != NULL && f->type == IPC_OK) {
 		/*
-		 * From now on the sandbox answers for this execution. Without
-		 * memory for the set, the sweep might call the execution lost
-		 * too early, and the record would say so. So refuse the call
-		 * instead.
+		 * From now on the sandbox answers for this execution. If the
+		 * execution were not in `live` for lack of memory, the sweep
+		 * might call it lost too early, and the record would say so. So
+		 * refuse the call instead.
 		 */
 		if (idset_add(&h->a->live, &h->execution) == 0) {
 			h->held = true;

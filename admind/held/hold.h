@@ -29,7 +29,7 @@ void hold_wait(struct hold *);
 void hold_may(struct hold *, struct ipc_bytes arguments);
 void hold_go(struct hold *);
 void hold_drop(struct hold *);
-/* Does both steps if the intent row is committed already. */
+/* Does hold_seal() and hold_go() if the intent row is committed already. */
 void hold_start(struct admind *, const struct ipc_id *execution,
     const struct ipc_id *epoch, enum listener, enum context_kind,
     struct ipc_bytes material, hold_cb *cb, void *arg);

@@ -1,18 +1,19 @@
 /*
  * Tells the sandbox the network grants of a server while the server's calls
- * run. The message is REGRANT, which the vault seals as it seals contexts. It
- * holds for the next connect of those calls. It contains the whole list of
- * grants, not a change. So whatever is lost or doubled on the way, the last
- * REGRANT is right.
+ * run. The message is REGRANT, which the vault seals as it seals contexts.
+ * REGRANT applies to the next connect of those calls. It contains the whole
+ * list of grants, not a change. So whatever is lost or doubled on the way, the
+ * last REGRANT is right.
  *
- * Order. The statement `servers` uses the connection of the intents. So it
- * comes after the intents that were sent before the notification came, and sees
- * their rows. A call that the statement does not see is made from the present
- * grants, or its INSERT refuses the call (limits_at, migration 0019). The vault
- * was asked for the contexts of the seen rows when their INSERT was sent, and
- * the vault and sandboxd handle requests in order. So a REGRANT comes after the
- * HELD of every call that was made from older grants. (Except confirmed calls,
- * which are sealed after their row: call.c.)
+ * Order. The statement `servers` uses the connection of the intent rows. So it
+ * comes after the rows that were sent before the notification of the change,
+ * and sees them. A call that the statement does not see is made from the
+ * present grants, or its INSERT refuses the call (limits_at() in
+ * sql/schema/limits.sql). The vault was asked for the contexts of the seen rows
+ * when their INSERT was sent, and the vault and sandboxd handle requests in
+ * order. So a REGRANT comes after the HELD of every call that was made from
+ * older grants. (Except confirmed calls, which are sealed after their row:
+ * call.c.)
  *
  * Failures are safe. If the vault or the sandbox can't be asked about a server,
  * that server's calls are cancelled, because they might go on to connect to
@@ -36,7 +37,7 @@ static const struct db_stmt calls = {"regrant_calls",
 
 struct regrant {
 	struct admind *a;
-	unsigned left; /* servers not settled yet, plus one while they are
+	unsigned left; /* servers without an outcome, plus one until all are
 			* begun */
 	void (*done)(void *);
 	void *arg;
@@ -142,8 +143,8 @@ begin(struct regrant *r, const struct ipc_id *server, struct ipc_bytes grants)
 	struct err err;
 
 	if (o == NULL) {
-		/* The next tick looks at the database again and finds the
-		 * server. */
+		/* With regrant_again the next tick asks for the servers
+		 * again. */
 		log_event(LOG_LV_ERR, "memory", "regrant");
 		r->a->regrant_again = true;
 		return;

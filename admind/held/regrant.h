@@ -10,7 +10,8 @@
  * calls, for the next connect of those calls. Call this when grants may have
  * changed. done(arg) comes when the sandbox knows the grants, or when the calls
  * for which it could not be told are cancelled. done may be NULL. Without calls
- * at the sandbox nothing is asked, and done is called from inside.
+ * at the sandbox nothing is asked, and done is called from inside
+ * regrant_run().
  */
 void regrant_run(struct admind *, void (*done)(void *), void *arg);
 

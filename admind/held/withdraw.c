@@ -52,7 +52,7 @@ void
 withdraw_calls(struct admind *a)
 {
 	serving_clear(&a->serving);
-	/* This query uses the connection of the intents. So a call that the
+	/* This query uses the connection of the intent rows. So a call that the
 	 * query does not see comes after the withdrawal, and the call's INSERT
 	 * refuses it. */
 	db_query(a->db, &withdrawn, NULL, got_open, a);

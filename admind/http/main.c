@@ -24,13 +24,13 @@ enum {
 	HOST_MAX = 64,
 	ADDRESS_MAX = 128, /* host and port, or an inherited socket's path */
 	PATH_BYTES_MAX = 4096,
-	/* How long clients wait for the links at the start. After that, a typed
-	 * answer is better. */
+	/* How long clients wait at the start for the links to admind and the
+	 * vault. After that, an answer with a failure is better. */
 	PATIENCE_MS = 2000,
-	/* Descriptors beside those of clients: listener, log, links, and
-	 * connections to which a refusal is still being sent. */
+	/* Descriptors in addition to those of clients: listener, log, links,
+	 * and connections to which a refusal is still being sent. */
 	FILES_RESERVED = 128,
-	QUIET_MS = 15 * 1000 /* a live tail this quiet sends a comment */
+	QUIET_MS = 15 * 1000 /* after this silence a tail sends a comment */
 };
 
 static struct web web;
@@ -175,9 +175,9 @@ say_status(char *buf, size_t len, void *arg)
 						     : "serving");
 }
 
-/* Ends requests that wait for another process, since time is over. Their
- * clients hear that the work may or may not have been done, as when that
- * process is gone. */
+/* Ends requests that wait for another process, since drain_timeout is over.
+ * Their clients are told that the work may or may not have been done, as if
+ * that process were gone. */
 static void
 drain_late(void *arg)
 {
@@ -196,8 +196,8 @@ drain_done(void *arg)
 	proc_end(&proc);
 }
 
-/* Ends the process: no new connection, live tails end, requests are
- * answered. */
+/* Ends the process: takes no new connection, ends live tails, and waits until
+ * the requests are answered. */
 static void
 drain(void *arg)
 {

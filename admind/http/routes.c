@@ -42,7 +42,7 @@ take(const char **form, const char *path)
 	size_t n = strspn(path, name ? name_chars : id_chars);
 
 	*form = strchr(*form, '}') + 1;
-	/* clients resolve "." and ".." in a path: so they are no names */
+	/* clients resolve "." and ".." in a path, so these are no names */
 	if (name && (strncmp(path, ".", n) == 0 || strncmp(path, "..", n) == 0))
 		return 0;
 	return n <= (name ? (size_t)ADMIN_NAME_MAX : (size_t)ID_TEXT_MAX) ? n
@@ -117,7 +117,7 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 /*
  * Goes on with a write whose login is known. A write's body is parsed only for
  * a logged-in client, since any program on this machine may connect. Handlers
- * ask again with the same token, so a login that ends in between changes
+ * ask again with the same token, so a login that ends in between can change
  * nothing.
  */
 static void

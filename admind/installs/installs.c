@@ -27,7 +27,7 @@
 #include "own_run.h"
 
 enum {
-	/* sandboxd's module_time is at most as long, and ends a run. */
+	/* sandboxd ends a run after its module_time, which is not longer. */
 	TIMEOUT_MS = 600 * 1000,
 	WAIT_MS = QUEUE_MS + TIMEOUT_MS + 30 * 1000,
 	/* After this time another node may take over a run whose end this node
@@ -305,8 +305,8 @@ recorded(void *arg, const struct pg_result *rows, const struct err *err)
 }
 
 /* Notes that a run failed. body: the runner's error; if empty, text says why.
- * again: another attempt may succeed, because the fault is the index's or this
- * node's. */
+ * again: another attempt may succeed, because the cause lies with the index or
+ * this node. */
 static void
 failed(struct ipc_bytes body, const char *text, bool again)
 {
@@ -332,7 +332,7 @@ failed(struct ipc_bytes body, const char *text, bool again)
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)
 {
-	/* If this was not recorded, the lease ends, and another attempt
+	/* If the failure was not recorded, the lease ends, and another attempt
 	 * begins. */
 	if (err != NULL)
 		log_event(LOG_LV_WARN, "module_install", "%s", err->text);

@@ -8,9 +8,9 @@
 
 #include "admind.h"
 
-/* Called by the tick: begins the next due installation, one at a time. */
+/* Begins the next due installation, one at a time. Called at every tick. */
 void installs_tick(struct admind *);
-/* A module was requested: makes the next tick look. */
+/* Makes the next tick look for requests, because a module was requested. */
 void installs_soon(void);
 /* Makes requests for a module's dependencies, and lets the vault approve those
  * that a policy covers. Call this when the module was recorded, or when a

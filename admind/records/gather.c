@@ -44,10 +44,11 @@ static const struct db_stmt predecessor = {"records_predecessor",
 
 /*
  * A record on its way into the database. Records are gathered for a moment, and
- * one statement closes their rows. A record whose row this did not close is
- * sent alone, which shows the reason: the row was closed before, its intent was
- * lost, it was never known, or the record's text made the whole statement fail.
- * Each record is acknowledged only after its commit.
+ * one statement closes their rows. A record whose row that statement did not
+ * close is sent alone, which shows the reason: the row was closed before, the
+ * row is missing because its intent was lost or never came, or the record's
+ * text made the whole statement fail. Each record is acknowledged only after
+ * its commit.
  */
 struct record {
 	STAILQ_ENTRY(record) entry;
@@ -272,10 +273,10 @@ on_gathered(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Returns whether the record of every call in work, here or at the sandbox, is
- * waiting already. Then there is no other record to wait for. So if a client
- * calls only now and then, its record is committed in the pause after the call,
- * not during its next call.
+ * Returns whether the record of every call that is under way, here or at the
+ * sandbox, is waiting already. Then there is no other record to wait for. So if
+ * a client calls only now and then, its record is committed in the pause after
+ * the call, not during its next call.
  */
 static bool
 all_there(const struct gather *g)
@@ -363,9 +364,10 @@ upstream_changed(struct admind *a, struct ipc_bytes intent)
 }
 
 /*
- * Tells breakers, quarantine, figures and followers that a call ended. Called
- * only for the sandbox's present epoch: a record of an earlier epoch may belong
- * to no call that is known here, and would count twice if it is sent again.
+ * Tells circuit breakers, quarantine, metrics and followers of the activity log
+ * (activity.h) that a call ended. Called only for the sandbox's present epoch:
+ * a record of an earlier epoch may belong to no call that is known here, and
+ * would count twice if the record is sent again.
  */
 static void
 ended(struct admind *a, const struct record *r, const struct ipc_record *m,
@@ -435,8 +437,8 @@ gather_message(struct link *l, struct ipc_frame *f)
 	else if (r->failure == FAILURE_NONE)
 		r->failure = FAILURE_INTERNAL;
 	r->delivered = m.delivered != 0;
-	/* Both times are at most now: a record that ended next year would be at
-	 * the top of all lists until next year. */
+	/* Both times are cut to now, because a record that ended next year
+	 * would be at the top of all lists until then. */
 	now = now_us();
 	r->started_us = m.started_us < now ? m.started_us : now;
 	r->ended_us = m.ended_us != 0 && m.ended_us < now ? m.ended_us : now;
@@ -464,8 +466,8 @@ gather_message(struct link *l, struct ipc_frame *f)
 	if (!ours)
 		inherit(r);
 	else if (r->task)
-		/* A task's client waits for the record, and there are never
-		 * many tasks. */
+		/* A task's client waits for the record, so the record is not
+		 * gathered. There are never many tasks. */
 		close_alone(r);
 	else
 		gather(l->a->gather, r);

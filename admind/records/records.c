@@ -1,6 +1,6 @@
 /*
- * Takes the list of executions that a sandbox still answers for. gather.c takes
- * the records.
+ * Takes a sandbox's list of its executions: contexts that it holds, calls, and
+ * records that admind has not acknowledged. gather.c takes the records.
  */
 #include <string.h>
 
@@ -19,8 +19,8 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	struct op *op = arg;
 	struct admind *a = op->a;
 
-	/* If another connection came in between, the epoch of that one
-	 * counts. */
+	/* If the sandbox connected again in between, the epoch of that
+	 * connection counts. */
 	if (op->link->peer == NULL ||
 	    memcmp(&op->id, &a->sandbox_epoch, sizeof(op->id)) != 0) {
 		op_free(op);
@@ -40,7 +40,8 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 }
 
-/* Stores the sandbox's epoch. Also called at each tick until it is stored. */
+/* Stores the sandbox's epoch. Also called at each tick of admind's timer until
+ * the epoch is stored. */
 void
 records_store_epoch(struct admind *a)
 {
@@ -89,7 +90,7 @@ records_message(struct link *l, struct ipc_frame *f)
 		if (ipc_decode(f, &item, &err) == -1)
 			return -1;
 		/* Without memory for an id no row may be swept. -1 ends the
-		 * connection, and the sandbox names all again. */
+		 * connection, and the sandbox names all executions again. */
 		return idset_add(&a->live, &item.execution);
 	default:
 		if (ipc_decode(f, &end, &err) == -1)

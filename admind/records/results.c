@@ -14,8 +14,8 @@
 #include "records.h"
 
 enum {
-	/* For each of two sandboxes: one that is being checked, and the
-	 * next. */
+	/* For each of two sandboxes: a result that is being checked, and the
+	 * next result. */
 	RESULTS_MAX = 4
 };
 
@@ -34,8 +34,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
 	    ipc_decode(f, &m, &err) == 0) {
-		/* The schema is at fault, so nothing is said about the
-		 * value. */
+		/* The schema is at fault, so the value was not judged. */
 		if (m.failure == FAILURE_INTERNAL) {
 			op_refuse(op, FAILURE_INTERNAL,
 			    "the output schema cannot be used");

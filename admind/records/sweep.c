@@ -2,13 +2,13 @@
  * Closes rows whose owner will not close them any more.
  *
  * A row is lost if its owner's epoch ended; the database knows that, because a
- * new epoch ends the one before. A row is also lost if its deadline is long
- * over and its living owner does not name it. This second rule is applied only
- * to owners that named their executions on the present connection: a sandbox
- * that is just not reachable may still be running a call, and its record will
- * come. If a whole node is gone, any other node closes the rows whose deadlines
- * are over. If that node was only away, it corrects the rows later
- * (nodes_sweep(), decision 0077).
+ * new epoch ends the epoch before it. A row is also lost if its deadline is
+ * long over and its living owner does not name it. This second rule is applied
+ * only to owners that named their executions on the present connection: a
+ * sandbox that is just not reachable may still be running a call, and its
+ * record will come. If a whole node is gone, any other node closes the rows
+ * whose deadlines are over. If that node was only away, it corrects the rows
+ * later (nodes_sweep(), decision 0077).
  */
 #include <string.h>
 
@@ -78,7 +78,7 @@ got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
 		if (idset_has(&a->live, &e.id) || in_work(a, &e.id) ||
 		    ending_full(a))
 			continue;
-		/* The sandbox may have gone while we asked. */
+		/* The sandbox may have gone while the database answered. */
 		if (!a->sandbox_ready &&
 		    memcmp(&e.epoch, &a->epoch, sizeof(e.epoch)) != 0)
 			continue;
@@ -142,8 +142,9 @@ own_epoch(void *arg, const struct pg_result *rows, const struct err *err)
 		sweep_run(a);
 		return;
 	}
-	/* Another admind of this node ended our epoch, and two can't work at
-	 * once. The service manager may start us again, with a new epoch. */
+	/* Another admind of this node ended our epoch, and two processes can't
+	 * work for one node at once. The service manager may start us again,
+	 * with a new epoch. */
 	if (err->failure == FAILURE_CONFLICT)
 		log_fatal("epoch", "another admind works for node %s", a->node);
 	log_event(LOG_LV_WARN, "epoch", "%s", err->text);

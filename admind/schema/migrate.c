@@ -19,7 +19,7 @@
 #include "log.h"
 #include "migrate_backup.h"
 
-/* "mcpbox" as a number; any constant that no other program uses in this
+/* The key of the advisory lock: a constant that no other program uses in this
  * database. */
 #define LOCK_KEY "7809349842744"
 
@@ -92,8 +92,8 @@ wait_for_server(const struct migrate *m)
 	}
 }
 
-/* Sets err with the way back, for a person who installed an older package over
- * a newer one. Returns -1. */
+/* Sets err to a text for a person who installed an older package over a newer
+ * one: it names the way back. Returns -1. */
 static int
 too_new(const struct migrate *m, int version, struct err *err)
 {
@@ -113,12 +113,13 @@ too_new(const struct migrate *m, int version, struct err *err)
 	return -1;
 }
 
-/* The name of migration 1 in databases from before sql/schema. */
+/* The name of migration 1 in databases that were made before sql/schema
+ * existed. */
 static const char old_form[] = "initial";
 
 /* Checks the applied migrations: *have becomes the newest version. Each row
- * must be the migration that this program has under that number, byte for
- * byte. */
+ * must have the number after the row before, and the SHA-256 of this program's
+ * migration of that number. */
 static int
 check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 {

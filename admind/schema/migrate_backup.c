@@ -52,8 +52,8 @@ by_date(const void *a, const void *b)
 	return strcmp((const char *)b + DATE_AT, (const char *)a + DATE_AT);
 }
 
-/* Lists the backups, newest first, and removes the parts that a killed run
- * left. Returns their number. */
+/* Lists the backups, newest first, and removes the partial files that a killed
+ * run left. Returns the number of backups. */
 static int
 list(const struct migrate *m, char names[FILES_MAX][MIGRATE_BACKUP_NAME])
 {

@@ -317,7 +317,7 @@ judged(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /* Judges the definitions one after the other, by the rules for definitions that
- * people write (names, lengths, schemas of our subset). */
+ * people write: names, lengths, and our subset of JSON Schema. */
 static void
 judge(struct work *w)
 {

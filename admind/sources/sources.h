@@ -24,7 +24,8 @@ enum { SOURCE_NAMES_MAX = 200 };
  * principal has a colon. */
 #define SOURCES_SELF "mcpbox"
 
-/* Lists a source for `actor`. Both functions may call cb before they return. */
+/* Lists a source for `actor`. This function and sources_import() may call cb
+ * before they return. */
 void sources_discover(struct admind *, const struct ipc_id *source,
     const char *actor, sources_cb *cb, void *arg);
 /* Imports tools for `actor`. names has NUL-terminated texts, one after the

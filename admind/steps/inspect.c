@@ -21,7 +21,7 @@
 
 enum {
 	INSPECT_TIMEOUT_MS = 10 * 1000,
-	/* queue, start of a runner, the run, and the way back */
+	/* time for the queue, the start of a runner, the run, and the answer */
 	INSPECT_WAIT_MS = QUEUE_MS + INSPECT_TIMEOUT_MS + 10 * 1000,
 };
 
@@ -81,7 +81,7 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 		return;
 	}
 	/* The inspection runs the code's imports, so the modules must be
-	 * mounted for it, too. */
+	 * mounted for the inspection, too. */
 	if (version_modules(what->modules.p, what->modules.n, module, &nmodules,
 		&e) == -1) {
 		job_fail(j, e.failure, "%s", e.text);
@@ -182,7 +182,7 @@ taken_apart(void *arg, struct ipc_frame *f, enum failure gone)
 	struct err err;
 
 	if (f == NULL || f->type != IPC_CHECK_OK) {
-		/* CHECK_ERRORS: says which part of the signature is too big. */
+		/* CHECK_ERRORS says which part of the signature is too big. */
 		if (f != NULL && f->type == IPC_CHECK_ERRORS &&
 		    ipc_decode(f, &no, NULL) == 0)
 			err_set(&err, FAILURE_BAD_CODE, "%.*s",

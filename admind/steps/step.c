@@ -1,12 +1,5 @@
-/*
- * Management tools: the path of a call, and the steps for writing tools.
- *
- *  check -> row opened -> run(job) ... -> row closed -> RESULT
- *
- * A management call is recorded like any other. Its owner is this process's
- * epoch: if admind dies during the call, the next admind closes the row as
- * lost.
- */
+/* The steps with which management tools are written (step.h). manage.c has the
+ * path of a call up to the tool's first step. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -171,8 +164,8 @@ job_query(struct job *j, const struct db_stmt *stmt, const struct db_params *p,
 	db_query(j->a->db, stmt, p, query_done, j);
 }
 
-/* Answers CHECK_ERRORS as a result, and any other unexpected answer as a
- * failure. */
+/* Answers the client with the errors of CHECK_ERRORS as a result, and with any
+ * other unexpected frame as a failure. */
 void
 job_check_failed(struct job *j, struct ipc_frame *f, enum failure gone)
 {

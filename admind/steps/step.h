@@ -7,13 +7,13 @@
 #include "management_tools.h"
 
 /*
- * A tool is a function void run(struct job *) that is called once its
- * arguments passed admind-check; job->fields holds them as TLV. It works in
- * steps: each step function takes the continuation to run when it succeeded.
- * A step that fails ends the job with a typed isError result by itself, so
- * continuations see only success. Exactly one step may be in work; the last
- * one calls job_done or job_fail. Whether the client is still there is no
- * concern of the tool's.
+ * A tool is a function void run(struct job *) that is called once its arguments
+ * passed admind-check; job->fields holds them as TLV. It works in steps: each
+ * step function takes the continuation to run when it succeeded. A step that
+ * fails ends the job by itself with a typed failure (job_fail), so
+ * continuations see only success. Exactly one step may be in work; the last one
+ * calls job_done or job_fail. The tool need not know whether the client is
+ * still there.
  */
 struct manage_tool {
 	const char *name; /* mcpbox_* */
@@ -33,11 +33,12 @@ int job_object_id(struct job *, struct ipc_id *out);
 /* Runs a statement. */
 void job_query(struct job *, const struct db_stmt *, const struct db_params *,
     void (*next)(struct job *, const struct pg_result *));
-/* Ends the job: with the errors of CHECK_ERRORS, or, for any other frame or
- * none, with the failure. */
+/* Ends the job with the errors of a CHECK_ERRORS frame. For any other frame or
+ * NULL, ends the job with the failure that answer_err() makes of the frame and
+ * `gone`. */
 void job_check_failed(struct job *, struct ipc_frame *, enum failure gone);
-/* Asks admind-check whether this is a command whose placeholders the schema
- * names. */
+/* Asks admind-check whether spec is a valid command, and whether the schema has
+ * a property for each placeholder. */
 void job_check_command(struct job *, struct ipc_bytes spec,
     struct ipc_bytes schema, void (*next)(struct job *));
 /* Asks admind-check whether spec is a declared REST call. next gets the TLV of
@@ -63,15 +64,15 @@ struct subject {
 	 * BAD_CODE. */
 	void (*broken)(struct job *, const char *why);
 };
-/* Inspects the subject in a runner (seal, hold, run, check): next gets the TLV
- * of CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line and
- * column. The run is recorded as an execution of its own. */
+/* Inspects the subject in a runner (seal, hold, run, check). next gets the TLV
+ * that answers CHECK_INSPECTION. Broken code ends the job as BAD_CODE with line
+ * and column. The run is recorded as an execution of its own. */
 void job_inspect(struct job *, const struct subject *, const char *name,
     void (*next)(struct job *, struct ipc_bytes fields));
 
-/* Ends the job with its result: write one JSON object to &job->json (already
- * opened with jsonw_obj; job_done closes it). The object becomes
- * structuredContent and, as text, content[0]. */
+/* Ends the job with its result, one JSON object that the tool wrote to
+ * &job->json (already opened with jsonw_obj; job_done closes it). The object
+ * becomes structuredContent and, as text, content[0]. */
 void job_done(struct job *);
 /* Takes a whole object, as PostgreSQL made it, as the job's JSON object. */
 void job_out(struct job *, struct ipc_bytes object);
@@ -81,7 +82,8 @@ void job_done_changed(struct job *);
 /* Writes the result's member "message". */
 void json_kv_message(struct job *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Ends the job with an isError result; may be called at any step. */
+/* Ends the job with an isError result, or with REFUSED for a failure of the
+ * platform. May be called at any step. */
 void job_fail(struct job *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -70,14 +70,15 @@ struct management_tool {
 const struct management_tool *management_tools(size_t *n);
 /* Not a tool, but a name for admind-check alone: under this name it checks the
  * definition of another MCP server's tool like the arguments of
- * mcpbox_create_tool. No client can call it, because of the blank. */
+ * mcpbox_create_tool. No client can call it, because the name has a blank. */
 #define MANAGEMENT_IMPORTED "imported tool"
 /* Finds a tool by name; NULL if there is none. */
 const struct management_tool *management_tool(struct ipc_bytes name);
 /* Writes the MCP Tool object (name, title, description, inputSchema,
  * annotations). */
 void management_tool_json(const struct management_tool *, struct buf *out);
-/* Returns the database's word for an object, "tool"; "" for none. */
+/* Returns the database's word for an object, such as "tool", or "" for
+ * MANAGEMENT_NONE. */
 const char *management_word(enum management_object);
 /* Returns the meaning of a pattern in the schemas, in words ("must have ...");
  * NULL for a pattern that is in none of them. */

@@ -72,7 +72,7 @@ is(const char *p, size_t n, struct ipc_bytes a, const char *b,
 	    (c.n == 0 || memcmp(p + a.n + m, c.p, c.n) == 0);
 }
 
-/* Decides as mcpbox.token_matches() does (migration 0011). */
+/* Decides as mcpbox.token_matches() does (sql/schema/tokens.sql). */
 static bool
 matches(const char *list, const char *exposed, struct ipc_bytes server,
     struct ipc_bytes name)

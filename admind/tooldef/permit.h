@@ -1,6 +1,6 @@
 /*
  * The rights of a token: scopes, patterns of names, and the management tools
- * that follow from them. No I/O and no state: tokens.c has the tokens.
+ * that these allow. No I/O and no state: tokens.c has the tokens.
  */
 #ifndef PERMIT_H
 #define PERMIT_H
@@ -20,7 +20,7 @@ enum permit_scope {
 
 struct permit {
 	unsigned scopes;
-	/* One pattern a line, or "": `*`, `server__*`, `server__name`, or the
+	/* One pattern per line, or "": `*`, `server__*`, `server__name`, or the
 	 * name that clients use. */
 	const char *allow, *deny;
 };
@@ -44,8 +44,8 @@ bool permit_name(const struct permit *, const char *exposed,
 
 /* How a management tool respects a token's patterns. */
 enum permit_reach {
-	/* It may show or change objects that no pattern names: only for tokens
-	 * that may use every name. */
+	/* It may show or change objects that no pattern names: only tokens that
+	 * may use every name may call it. */
 	PERMIT_REACH_ALL,
 	/* It touches only the objects that its server_id, tool_id, prompt_id or
 	 * resource_id name: these are judged before it runs. */
@@ -68,9 +68,9 @@ const struct permit_tool *permit_tool(const char *name);
 extern const struct permit_tool permit_tools[];
 
 /*
- * Returns whether a token with these scopes may call this management tool:
- * FAILURE_NONE, or FORBIDDEN with the sentence. scopes: the token's scopes,
- * without those that a listener takes away.
+ * Returns FAILURE_NONE if a token with these scopes may call this management
+ * tool, else FORBIDDEN with the reason in *sentence. scopes: the token's
+ * scopes, without those that a listener takes away.
  */
 enum failure permit_management(const struct permit *, unsigned scopes,
     const char *tool, const char **sentence);

@@ -46,7 +46,8 @@ judged(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_NOT_FOUND, "there is no such object");
 }
 
-/* Adds the id of one kind; a call names at most one of each kind. */
+/* Adds the id of an object of one kind. A call names at most one object of each
+ * kind. */
 static void
 put_id(const struct job *j, struct db_params *p, const uint8_t *tags, size_t n)
 {

@@ -1,4 +1,4 @@
-/* Starts management tools, and has the tools that make no version. */
+/* Starts management tools, and declares the tools that make no version. */
 #ifndef MANAGE_H
 #define MANAGE_H
 
@@ -12,7 +12,7 @@ extern const struct manage_tool manage_tools[];
 /* Takes over a job whose tool is a management tool. */
 void manage_start(struct job *);
 
-/* A function that serves several tools tells them apart by the job's name. */
+/* A function that serves several tools distinguishes them by j->tool. */
 void manage_list_servers(struct job *);
 void manage_create_server(struct job *);
 void manage_start_server(struct job *);
@@ -21,8 +21,8 @@ void manage_list_objects(struct job *);
 void manage_delete(struct job *);
 void manage_search_tools(struct job *);
 /* manage_named.c: turns names in the arguments into ids, then calls
- * manage_judge, which asks whether the token may name them and runs the
- * tool. */
+ * manage_judge, which asks whether the token may name these objects and runs
+ * the tool. */
 void manage_named(struct job *);
 void manage_judge(struct job *);
 void manage_request_publish(struct job *);
@@ -37,7 +37,7 @@ void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);
 /* Writes the comparison of two versions as members of an open object. The row:
- * id, name, then number and pre-image of each version. 0 or -1. */
+ * id, name, then number and pre-image of each version. 0, or -1 with err. */
 int manage_diff_make(const struct pg_result *, struct jsonw *, struct err *);
 void manage_validate_code(struct job *);
 void manage_call_tool(struct job *);

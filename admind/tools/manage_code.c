@@ -1,7 +1,7 @@
 /*
- * mcpbox_validate_code: inspects code as that of a draft is inspected, but
- * makes no draft. Broken code is an answer here, not a failure. Also those
- * calls of mcpbox_call_tool that gatewayd can't make.
+ * mcpbox_validate_code: inspects code in the same way as the code of a draft,
+ * but makes no draft. Broken code is an answer here, not a failure. This file
+ * also answers those calls of mcpbox_call_tool that gatewayd can't make.
  */
 #include "manage.h"
 #include "management_tools.h"
@@ -34,7 +34,8 @@ inspected(struct job *j, struct ipc_bytes fields)
 	job_query(j, &parameters, &p, shown);
 }
 
-/* Says false for has_main: without a syntax tree main() can't be found. */
+/* Answers that the code is broken. has_main is false, since main() can't be
+ * found without a syntax tree. */
 static void
 broken(struct job *j, const char *why)
 {

@@ -4,9 +4,9 @@
  * order. The statement's answer goes out unchanged, since this process reads no
  * JSON.
  *
- * The functions are in sql/schema/manage.sql, newer ones and newer bodies in
- * sql/migrations. A function returns null if there is no such object, and
- * raises every other failure itself.
+ * The functions are in sql/schema/manage.sql. Newer functions and newer bodies
+ * are in sql/migrations. A function returns null if there is no such object,
+ * and raises every other failure itself.
  */
 #include <string.h>
 
@@ -15,7 +15,8 @@
 #include "management_tools.h"
 #include "step.h"
 
-/* Parameters that are not arguments. They are above the numbers of fields. */
+/* Parameters that are not arguments. Their numbers are above those of all
+ * fields. */
 enum {
 	P_NEW_ID = 240,  /* a uuid for the new object */
 	P_ACTOR = 241,   /* the principal of the job */

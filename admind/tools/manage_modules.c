@@ -46,7 +46,8 @@ requested(struct job *j, const struct pg_result *rows)
 	jsonw_kv_bool(&j->json, "success", true);
 	json_kv_id(&j->json, "request_id", &request);
 	json_kv_bytes(&j->json, "module_name", db_bytes(rows, 0, 1));
-	/* A module that is in no store yet is approved once it is stored, or it
+	/* If policy permits, approves the request. For a module that is in no
+	 * store yet, that happens once the module is stored. Any other request
 	 * waits for a person. */
 	if (db_bool(rows, 0, 2))
 		policies_approve(j, &request, answer);
@@ -55,9 +56,10 @@ requested(struct job *j, const struct pg_result *rows)
 }
 
 /*
- * Returns the module of Python's standard library that a request names, up to a
- * dot or ==; NULL if it names none. A package of an index with such a name
- * could not be imported, since the interpreter finds its own module first.
+ * Returns the module of Python's standard library that a request names, or
+ * NULL. Only the name before a dot or == counts. A package of an index with
+ * such a name could not be imported, since the interpreter finds its own module
+ * first.
  */
 static const char *
 of_python(struct ipc_bytes name, bool *submodule)

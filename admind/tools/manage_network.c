@@ -13,7 +13,7 @@
 
 enum { TOOLS_MAX = 64 };
 
-/* Returns the host in its one spelling, the server and the tools. */
+/* Returns the host in its canonical spelling, the server and the tools. */
 static const struct db_stmt request_network = {"manage_request_network",
     "SELECT $1::uuid, r.host, r.server, r.tools,"
     " mcpbox.review_mode('network') = 'automatic', r.port, r.proto, r.asked,"
@@ -35,7 +35,8 @@ enum {
 	C_UNDECLARED
 };
 
-/* Completes the answer, which has the next step already, with the status. */
+/* Adds the status to the answer, which has the next step already, and sends
+ * it. */
 static void
 answer(struct job *j, bool approved)
 {

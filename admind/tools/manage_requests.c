@@ -233,7 +233,8 @@ static const struct db_stmt pending = {"manage_pending",
     "  WHERE a.state = 'pending' AND a.kind = k.kind"
     "  ORDER BY a.requested_at, a.id LIMIT $1::int8) r ON true"
     " JOIN mcpbox.servers s ON s.id = r.server_id"
-    /* OFFSET 0: one look-up for each row of the page, not one scan */
+    /* OFFSET 0 makes PostgreSQL look up each row of the page, in place of a
+     * scan of the table */
     " LEFT JOIN LATERAL (SELECT x.name FROM mcpbox.tools x"
     "  WHERE x.id = r.tool_id OFFSET 0) t ON true"
     " LEFT JOIN LATERAL (SELECT x.version_no, x.exposed_name"

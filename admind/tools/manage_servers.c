@@ -18,8 +18,8 @@ enum { PAGE_SIZE = 50 };
 static const struct db_stmt list_servers = {"manage_list_servers",
     "WITH c AS (SELECT count(*) AS n FROM mcpbox.servers"
     "  WHERE deleted_at IS NULL"
-    /* The function takes most of this statement's time, so it is called
-     * only if the caller has a token. */
+    /* token_permits_server() takes most of this statement's time, so it is
+     * called only if the caller has a token. */
     "  AND ($3::text IS NULL"
     "   OR mcpbox.token_permits_server($3::text, $4::text, name)))"
     " SELECT c.n, s.id, s.name, s.description, s.status, s.created_at,"
@@ -66,7 +66,8 @@ list_servers_rows(struct job *j, const struct pg_result *rows)
 void
 manage_list_servers(struct job *j)
 {
-	/* admind-check bounds both: page 1 to 1,000,000, page_size 1 to 100. */
+	/* admind-check bounds page (1 to 1,000,000) and page_size (1 to
+	 * 100). */
 	int64_t page = (int64_t)job_number(j, MF_PAGE, 1);
 	int64_t size = (int64_t)job_number(j, MF_PAGE_SIZE, PAGE_SIZE);
 	struct db_params p;
@@ -117,15 +118,15 @@ manage_create_server(struct job *j)
 }
 
 /*
- * set_server_status() switches a server. After a stop is committed, no call by
- * name begins, because writing the intent row checks the server again. The
- * answer waits until gateways dropped their lists.
+ * set_server_status() switches a server. After a stop is committed, no call of
+ * the server's objects by name begins, because writing the intent row checks
+ * the server again. The answer waits until gateways dropped their lists.
  *
  * Any principal with the scope manage may ask. Starting a server that an
  * administrator or root stopped would undo the emergency stop, so
- * set_server_status() refuses it (migration 0026). It decides by the role of
- * the transaction, which only ADMIN_ACTION sets (adminact.c). No argument of a
- * management tool reaches the role.
+ * set_server_status() refuses it (sql/schema/servers.sql). It decides by the
+ * role of the transaction, which only ADMIN_ACTION sets (adminact.c). No
+ * argument of a management tool reaches the role.
  */
 static const struct db_stmt set_status = {"manage_set_status",
     "WITH done AS MATERIALIZED (SELECT mcpbox.set_server_status($1::uuid,"

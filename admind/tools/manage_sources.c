@@ -1,6 +1,6 @@
 /*
- * mcpbox_discover_external_tools, mcpbox_import_external_tools. PostgreSQL adds
- * and lists sources (manage_made.c).
+ * mcpbox_discover_external_tools and mcpbox_import_external_tools. The tools
+ * that add and list sources are in manage_made.c: PostgreSQL does their work.
  */
 #include <string.h>
 

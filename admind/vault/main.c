@@ -17,8 +17,8 @@
 #include "requests.h"
 #include "service.h"
 
-/* Hands a message to its handler. That this peer may send it was already
- * checked (the table of common/ipc/ipc_table.h). */
+/* Hands a message to its handler. The IPC library has checked that this peer
+ * may send it (the table of common/ipc/ipc_table.h). */
 static int
 dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

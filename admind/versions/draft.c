@@ -213,8 +213,8 @@ draft_modules(const struct draft *d, struct ipc_bytes fields)
 	return ipc_bytes(list, n);
 }
 
-/* Returns whether a version of this kind lacks this field. A new text replaces
- * a blob, and a new blob a text. */
+/* Returns whether a version of this kind lacks this field. A static version has
+ * a text or a blob: the one that is given replaces the other. */
 static bool
 foreign(enum draft_kind kind, struct ipc_bytes fields, uint8_t tag)
 {
@@ -285,7 +285,8 @@ of_http(enum draft_kind kind, struct ipc_bytes inspected, uint8_t tag,
 		(void)copy(out, tag, inspected, INSPECT_REQUIRE);
 		return true;
 	case VERSION_CONFIRM:
-		/* If the call demands no confirmation, the author may. */
+		/* If the specification demands no confirmation, the author's
+		 * `confirm` counts. */
 		return copy(out, tag, inspected, INSPECT_CONFIRM) > 0;
 	default:
 		return false;
@@ -343,7 +344,8 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 		    of_object(d, fields, before, kind, tag, out) ||
 		    of_http(kind, inspected, tag, out))
 			continue;
-		/* Modules are named, but written as their exact content. */
+		/* The argument names modules. The version has their exact
+		 * content (d->lock). */
 		if (tag == VERSION_MODULE &&
 		    tlv_find(fields.p, fields.n, MF_MODULE, &t) == 1) {
 			buf_put(out, d->lock.p, d->lock.len);

@@ -35,14 +35,15 @@ struct draft {
 struct draft *draft_new(void); /* NULL without memory */
 void draft_free(void *);       /* a struct draft; NULL is fine */
 
-/* Sets server, name and exposed: "server__name", or the bare name. -1 if one is
- * too long (names were checked before). */
+/* Sets server, name and exposed: "server__name", or the bare name. 0, or -1 if
+ * one of them is too long (names were checked before). */
 int draft_names(
     struct draft *, struct ipc_bytes server, struct ipc_bytes name, bool bare);
 
 enum draft_kind { DRAFT_PYTHON, DRAFT_COMMAND, DRAFT_STATIC, DRAFT_HTTP };
-/* Returns the kind that the fields ask for (by name; for a prompt or resource
- * by the content given), else the kind of the version before, else Python. */
+/* Returns the kind that the fields ask for by `kind`, or for a prompt or
+ * resource by the content given. Else returns the kind of the version before,
+ * else Python. */
 enum draft_kind draft_kind(const struct draft *, struct ipc_bytes fields);
 /* Returns the kind of the version before; Python if there is none. */
 enum draft_kind draft_kind_before(const struct draft *);
@@ -64,7 +65,7 @@ struct ipc_bytes draft_modules(const struct draft *, struct ipc_bytes fields);
  * (MF_OBJECT_SCHEMA), never from its code. `inspected` (TLV of enum
  * inspection_field, or empty) gives input schema, a command's executable digest
  * and, if there is none yet, description. An empty title is no title. The
- * result passed version_check and version_gate. 0 or -1.
+ * result passed version_check and version_gate. 0, or -1 with err.
  */
 int draft_make(struct draft *, struct ipc_bytes fields,
     struct ipc_bytes inspected, struct err *);

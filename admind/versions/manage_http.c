@@ -1,7 +1,7 @@
 /*
- * Versions of kind http: the fields that mcpbox_create_tool and
- * mcpbox_update_tool may not give beside a specification, and the question to
- * admind-check which fields follow from it.
+ * Versions of kind http. Refuses fields that mcpbox_create_tool and
+ * mcpbox_update_tool may not give in addition to a specification, and asks
+ * admind-check which fields follow from the specification.
  */
 #include "draft.h"
 #include "management_tools.h"

@@ -1,7 +1,7 @@
 /*
- * Compares an input_schema that the author wrote beside python_code with the
- * signature of main(). A call that only one of the two accepts would fail each
- * time. PostgreSQL compares them, since this process reads no JSON.
+ * Compares an input_schema that the author gave in addition to python_code with
+ * the signature of main(). A call that only one of the two accepts would fail
+ * each time. PostgreSQL makes the comparison, since this process reads no JSON.
  */
 #include "draft.h"
 #include "management_tools.h"

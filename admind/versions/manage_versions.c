@@ -1,7 +1,7 @@
 /*
  * Management tools that make versions of tools, prompts and resources. Content
- * is only ever written as a new version, so content that an administrator
- * approved cannot change under him.
+ * is only ever written as a new version, so content never changes during or
+ * after its review.
  *
  *  create, update -> (modules) -> (inspected) -> made
  *    -> (command or template checked) -> stored
@@ -136,8 +136,8 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 	return 0;
 }
 
-/* Makes the pre-image and calls next. Before, checks a command or static prompt
- * as a whole, since one of its two fields may come from the version before. */
+/* Makes the pre-image and calls next. Before that, checks a command with its
+ * schema, or a static prompt with its arguments: one of the two may be old. */
 static void
 make(struct job *j, struct ipc_bytes inspected, void (*next)(struct job *))
 {
@@ -235,7 +235,8 @@ create_server(struct job *j, const struct pg_result *rows)
 		    "mcpbox_list_servers");
 		return;
 	}
-	/* Spares a runner if the name is taken; the database decides. */
+	/* Starts no runner if the name is taken. The database decides again
+	 * when the version is stored. */
 	if (!db_null(rows, 0, 2)) {
 		word = db_bytes(rows, 0, 2);
 		job_fail(j, FAILURE_CONFLICT,
@@ -394,7 +395,7 @@ update_made(struct job *j)
 	db_p_bytes(&p, d->preimage.p, d->preimage.len);
 	db_p_str(&p, note);
 	db_p_str(&p, j->principal);
-	/* Fields left out were copied from this version. */
+	/* Fields that the arguments leave out were copied from this version. */
 	db_p_i32(&p, d->base);
 	job_query(j, &add_version, &p, update_stored);
 }
@@ -411,8 +412,8 @@ update_compare(struct job *j, struct ipc_bytes inspected)
 	manage_signature(j, inspected, update_inspected);
 }
 
-/* Inspects the version if its code, command or kind is new, or if code has a
- * new schema. */
+/* Inspects the version if its code, command or kind is new, or if a Python
+ * version gets an input schema. */
 static void
 update_inspect(struct job *j)
 {
@@ -428,8 +429,8 @@ update_inspect(struct job *j)
 		inspect = inspect || job_field(j, content[i], &f) == 1;
 	if (subject_of(j, d->code_bytes, &what) == -1)
 		return;
-	/* Other fields follow from the specification of kind http, so it is
-	 * checked whatever was changed. */
+	/* Other fields follow from the specification of kind http, so the
+	 * specification is checked whatever was changed. */
 	if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
 		manage_http_check(j, what.code, update_inspected);
 	else if (inspect && draft_kind(d, fields_of(j)) != DRAFT_STATIC)
@@ -521,7 +522,7 @@ update_found(struct job *j, const struct pg_result *rows)
 		    word_of(j));
 		return;
 	}
-	/* Spares a draft if this is forbidden; set_tool_enabled() decides. */
+	/* Makes no draft in vain. set_tool_enabled() decides again. */
 	if (job_number(j, MF_ENABLED, 0) == 1 && !db_null(rows, 0, 9)) {
 		f = db_bytes(rows, 0, 9);
 		job_fail(

@@ -20,7 +20,7 @@
 #include "openapi.h"
 #include "tlv.h"
 
-/* TOOLS_MAX: the most tools that CHECK_OPENAPI makes of a document. */
+/* TOOLS_MAX: the most tools that CHECK_OPENAPI makes from a document. */
 enum { TOOLS_MAX = 50, SKIPPED_MAX = 64 * 1024 };
 
 struct openapi {
@@ -31,7 +31,8 @@ struct openapi {
 	char actor[PRINCIPAL_MAX + 1];
 	struct buf base, both; /* both: document, then operations */
 	size_t document_len;
-	struct buf skipped; /* text, one a line: why operations were left out */
+	struct buf skipped; /* one line per operation left out: which, and
+			     * why */
 	openapi_cb *cb;
 	void *arg;
 };
@@ -54,8 +55,9 @@ end_err(struct openapi *o, const struct err *e)
 	end(o, e->failure, e->text, ipc_bytes(NULL, 0));
 }
 
-/* Makes all tools or none, but leaves out those whose names are taken. Answers
- * the tools that were made, the operations left out, and why. */
+/* Makes the tools in one transaction. A tool that is refused (its name may be
+ * taken) is left out. The result names the tools made, and says what was left
+ * out and why. */
 static const struct db_stmt import = {"openapi_import",
     "SELECT mcpbox.import_http_tools($1::uuid, $2::uuid[], $3::uuid[],"
     " $4::bytea[], string_to_array($5::text, E'\\n'), $6::text)",
@@ -77,9 +79,9 @@ imported(void *arg, const struct pg_result *rows, const struct err *err)
 /* ---- drafts ---- */
 
 /* Reads one tool's group of fields, whose OPENAPI_NAME is read already (*name).
- * fields gets them as arguments of mcpbox_create_tool, *follows the fields that
- * follow from the specification. 1: *next is the next group's OPENAPI_NAME. 0:
- * this was the last group. */
+ * `fields` gets them as arguments of mcpbox_create_tool. *follows gets the
+ * fields that follow from the specification. 1: *next is the next group's
+ * OPENAPI_NAME. 0: this was the last group. */
 static int
 group(struct tlv_reader *r, struct openapi *o, const struct tlv *name,
     struct buf *fields, struct ipc_bytes *follows, struct tlv *next)
@@ -313,9 +315,9 @@ openapi_import(struct admind *a, const struct ipc_id *server, const char *actor,
 
 /* ---- OPENAPI_IMPORT ---- */
 
-/* OPENAPI_IMPORT is allowed for an administrator's login that the vault knows,
- * or uid 0, as ADMIN_ACTION is. It only makes requests, and these await
- * review. */
+/* OPENAPI_IMPORT is allowed for the same senders as ADMIN_ACTION: an
+ * administrator's login that the vault knows, or uid 0. OPENAPI_IMPORT only
+ * makes requests, and these await review. */
 static void
 op_ended(void *arg, const struct openapi_end *e)
 {

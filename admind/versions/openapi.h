@@ -1,7 +1,7 @@
 /*
- * Makes tools of kind http from the operations of an OpenAPI document, each a
- * request in the queue of approvals: for mcpbox_import_openapi and for
- * administrators.
+ * Makes tools of kind http from the operations of an OpenAPI document. Each
+ * tool becomes a request in the queue of approvals. mcpbox_import_openapi and
+ * administrators use this.
  */
 #ifndef OPENAPI_H
 #define OPENAPI_H
@@ -16,8 +16,8 @@ struct openapi_end {
 typedef void openapi_cb(void *arg, const struct openapi_end *);
 
 /* Imports a document. document: JSON. base_url: replaces the servers that the
- * document names, or empty. operations: lines, or empty for all. Calls cb once
- * with the result, perhaps before openapi_import returns. */
+ * document names, or empty. operations: one per line, or empty for all. Calls
+ * cb once with the result, perhaps before openapi_import returns. */
 void openapi_import(struct admind *, const struct ipc_id *server,
     const char *actor, struct ipc_bytes document, struct ipc_bytes base_url,
     struct ipc_bytes operations, openapi_cb *, void *arg);

@@ -10,8 +10,8 @@
  * over an inspection, which imports his code; neither does a hostile admind.
  * The result is untrusted bytes and goes to the author only.
  *
- * It is not a call of the tool: a tool that is stopped, disabled or revoked can
- * be tested, a deleted one cannot.
+ * A test is not a call of the tool. So a tool that is stopped, disabled or
+ * revoked can be tested. A deleted tool cannot.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,8 +16,9 @@ void manage_test_code(struct job *);
 void manage_signature(struct job *, struct ipc_bytes inspected,
     void (*next)(struct job *, struct ipc_bytes));
 
-/* manage_http.c: returns the error in the fields of a version of kind http, or
- * NULL with the specification, from the fields or the version before. */
+/* manage_http.c: returns the error if the fields of a version of kind http are
+ * wrong. Else returns NULL, and *spec gets the specification from the fields or
+ * from the version before. */
 const char *manage_http_wrong(
     struct job *, const struct draft *, struct ipc_bytes *spec);
 /* Does what job_check_http does, with the `confirm` that was asked for. */

@@ -48,7 +48,7 @@ struct entry {
 struct activity {
 	struct entry entry[ACTIVITY_PENDING_MAX];
 	unsigned n;
-	unsigned sent; /* so many of the n are at the database */
+	unsigned sent; /* so many of the n entries were sent to the database */
 	uint64_t dropped;
 	bool up; /* the database was reachable when last noted */
 };

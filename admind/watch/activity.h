@@ -21,11 +21,13 @@ enum {
 	ACTIVITY_SUBJECT_MAX = 128, /* characters of its column */
 	/* Followers: administrators' pages and terminals. */
 	ACTIVITY_FOLLOWERS_MAX = 16,
-	/* Followers renew after this time, which rechecks the login. */
+	/* A follower must ask again after this time, so its login is checked
+	 * again. */
 	ACTIVITY_FOLLOW_MS = 60 * 1000,
 	ACTIVITY_GATHER_MS = 100, /* how long lines wait for more lines */
 	ACTIVITY_LINES_MAX = IPC_FRAME_MAX / 2, /* bytes of lines in a PART */
-	/* A follower with so many unsent bytes on its connection gets none. */
+	/* A follower with so many unsent bytes on its connection gets no
+	 * lines. */
 	ACTIVITY_QUEUED_MAX = 1024 * 1024
 };
 
@@ -39,8 +41,8 @@ void activity_tick(struct admind *); /* writes the noted entries */
 /* ---- follow.c: the live tail ---- */
 int follow_start(struct admind *, struct err *);
 int follow_message(struct link *, struct ipc_frame *); /* ACTIVITY_* */
-/* Returns whether any follower wants calls. Ask before you make a
- * follow_call. */
+/* Returns whether any follower wants calls. If not, callers need not make a
+ * struct follow_call. */
 bool follow_calls(const struct admind *);
 struct follow_call {
 	struct ipc_id id;
@@ -54,7 +56,7 @@ struct follow_call {
 	uint64_t net_bytes;
 };
 void follow_call(struct admind *, const struct follow_call *);
-/* Does what follow_call does, for a record. The intent TLV names the tool. */
+/* Does what follow_call() does, for a record. The intent TLV names the tool. */
 void follow_record(
     struct admind *, struct ipc_bytes intent, struct follow_call *);
 /* Sends a line to all followers. json: one whole object, without a line

@@ -132,7 +132,7 @@ audit_sign(struct admind *a)
 
 /* ---- reading the chain, for mcpboxctl audit verify ---- */
 
-/* Room for one more row of the largest kind. */
+/* The most bytes of one row in the answer to AUDIT_READ. */
 enum { ROW_BYTES_MAX = 32 * 1024 };
 
 static void

@@ -5,9 +5,9 @@
 #include "op.h"
 
 void audit_sign(struct admind *); /* has the head signed if it moved */
-/* Does what op_db_ok does, and has the head signed at once: after that no other
- * row can take the place of the signed row. For statements that write an audit
- * row. */
+/* Does what op_db_ok does, and has the head signed at once. After the signature
+ * no other row can take the place of the signed row. For statements that write
+ * an audit row. */
 void audit_db_ok(void *op, const struct pg_result *, const struct err *);
 int audit_message(struct link *, struct ipc_frame *); /* AUDIT_READ */
 

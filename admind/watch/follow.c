@@ -44,7 +44,8 @@ struct follower {
 };
 TAILQ_HEAD(follower_list, follower);
 
-/* There are two texts, since some followers want calls and some don't. */
+/* text[CALLS] has all lines. text[LOG] has no lines of calls, for followers
+ * that want none. */
 enum { LOG, CALLS, TEXTS };
 
 struct follow {

@@ -57,8 +57,8 @@ const struct admin_action *admin_action_find(struct ipc_bytes name);
 /* Finds the role of this name (as the vault writes it). 0, or -1 if there is
  * none. */
 int admin_action_role(struct ipc_bytes name, enum admin_role *);
-/* Is this the text of an Idempotency-Key: 1 to ADMIN_KEY_MAX visible ASCII
- * characters? */
+/* Tells whether this is the text of an Idempotency-Key: 1 to ADMIN_KEY_MAX
+ * visible ASCII characters. */
 bool admin_action_key(struct ipc_bytes);
 
 /* One member of a body. */

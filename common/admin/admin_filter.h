@@ -38,7 +38,8 @@ enum {
 const char *admin_filter_name(enum admin_filter);
 /* Returns the filter of this name, or -1. */
 int admin_filter_find(const char *, size_t);
-/* Does the filter's type admit this text? No type admits an empty text. */
+/* Tells whether the filter's type admits this text. No type admits an empty
+ * text. */
 bool admin_filter_ok(enum admin_filter, const void *, size_t);
 
 void admin_filter_put(struct buf *, enum admin_filter, const char *text);

@@ -37,19 +37,20 @@ enum {
 	IPC_BACKOFF_MAX_MS = 1000,
 
 	NAME_SERVER_MAX = 24,
-	/* A name as clients see it, prefix included: Claude Desktop takes 64 at
-	 * most. A name without a prefix may be as long, since some servers
-	 * expose names without a prefix. */
+	/* Bytes of a name as clients see it, prefix included: Claude Desktop
+	 * takes 64 at most. A name without a prefix may be as long, since some
+	 * servers expose names without a prefix. */
 	NAME_EXPOSED_MAX = 64,
 	NAME_TOOL_MAX = NAME_EXPOSED_MAX,
 	DESCRIPTION_MAX = 2000,      /* as in the original mcpbox */
 	CODE_MAX = 100 * 1000,       /* bytes of Python source */
 	SCHEMA_MAX = 64 * 1024,      /* bytes of one JSON Schema */
 	STATIC_MAX = 512 * 1024,     /* bytes of a static text, or its base64 */
-	URI_MAX = 1024,              /* of a resource; a longer URI is data */
+	URI_MAX = 1024,              /* of a resource; a longer URI would be
+				      * data */
 	URI_VARIABLES_MAX = 8,       /* in a template, which a person reviews */
-	NAME_VARIABLE_MAX = 38,      /* of a variable, or argument of a
-				      * prompt */
+	NAME_VARIABLE_MAX = 38,      /* of a variable's name, or a prompt's
+				      * argument */
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
 	/* Bytes of the arguments that are kept with an execution (context.h,
 	 * INTENT_ARGUMENTS). */
@@ -66,7 +67,7 @@ enum {
 				       * shown */
 
 	/* Bytes of the connections in a call's record: some sixty connections
-	 * fit, and the rest is counted. */
+	 * fit, and further connections are only counted. */
 	NET_REPORT_MAX = 16 * 1024,
 	/* Hosts that one version declares (its row has the same limit), and
 	 * network grants of one server. */

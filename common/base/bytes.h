@@ -28,7 +28,7 @@ struct ipc_bytes ipc_str(const char *);
 struct ipc_bytes ipc_bytes(const void *, size_t);
 /* Returns a NUL-terminated copy; NULL without memory. The caller frees it. */
 char *ipc_strdup(struct ipc_bytes);
-/* Are the bytes those of this C string? */
+/* Tells whether the bytes are those of this C string. */
 bool ipc_streq(struct ipc_bytes, const char *);
 
 #endif

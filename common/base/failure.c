@@ -29,9 +29,9 @@ static const struct {
 };
 
 /*
- * Does the text have this form? Each * matches as few characters as possible.
- * Matching goes back to the last * only, so the time is at most the product of
- * both lengths, whatever a stranger wrote into the text.
+ * Tells whether the text has this form. Each * matches as few characters as
+ * possible. Matching goes back to the last * only, so the time is at most the
+ * product of both lengths, whatever a stranger wrote into the text.
  */
 static bool
 fits(const char *form, const char *text, size_t n)

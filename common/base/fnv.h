@@ -1,5 +1,6 @@
 /* FNV-1a, a hash of 32 bits (RFC 9923): begin with FNV_START, add the bytes in
- * order. There is no secret, so the author of the bytes can choose the hash. */
+ * order. The hash has no secret, so the author of the bytes can choose the
+ * hash. */
 #ifndef FNV_H
 #define FNV_H
 

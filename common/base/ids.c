@@ -41,9 +41,9 @@ id_random(struct ipc_id *id)
 }
 
 /*
- * Writes 48 bits of Unix time in ms, version, 12 bits of the fraction below the
- * millisecond (so that ids of one process sort by time, RFC 9562 section 6.2
- * method 3), variant, 62 random bits.
+ * Makes an id of 48 bits of Unix time in ms, version, 12 bits of the fraction
+ * below the millisecond (so that ids of one process sort by time, RFC 9562
+ * section 6.2 method 3), variant, 62 random bits.
  */
 void
 uuid_v7(struct ipc_id *id)

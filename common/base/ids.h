@@ -58,8 +58,8 @@ uint64_t now_us(void);      /* CLOCK_REALTIME, Unix time */
 uint64_t now_boot_ms(void); /* CLOCK_BOOTTIME */
 /* Writes a time as RFC 3339 in UTC, with ms and Z. */
 void time_text(uint64_t unix_us, char out[TIME_TEXT_LEN + 1]);
-/* Are the n bytes equal? Has no branch that depends on them, so the time does
- * not tell a secret. */
+/* Tells whether the n bytes are equal. No branch depends on the bytes, so the
+ * time reveals no secret. */
 bool ct_equal(const void *, const void *, size_t);
 
 #endif

@@ -15,13 +15,13 @@
  * can't be a token's name, which always has a colon. */
 #define NAME_LOCAL "local"
 
-/* Is this a valid name, as INTERFACES defines it:
- * ^[a-z][a-z0-9]*(_[a-z0-9]+)*$, at most max bytes? */
+/* Tells whether this is a valid name, as INTERFACES defines names:
+ * ^[a-z][a-z0-9]*(_[a-z0-9]+)*$, at most max bytes. */
 bool name_valid(const char *, size_t, size_t max);
-/* Does the name have the prefix of management tools? No such tool need
- * exist. */
+/* Tells whether the name has the prefix of management tools. A tool of this
+ * name need not exist. */
 bool name_is_management(const char *);
-/* Is this principal the local clients without a token? */
+/* Tells whether this principal means the local clients without a token. */
 bool name_is_local(const char *principal);
 
 #endif

@@ -11,7 +11,8 @@
 #include "bytes.h"
 
 enum {
-	TRACE_PARENT_LEN = 55,  /* "00-" 32 "-" 16 "-" 2 digits: version 00 */
+	TRACE_PARENT_LEN = 55,  /* bytes of version 00: "00-" 32 "-" 16 "-" 2
+				 * digits */
 	TRACE_PARENT_MAX = 128, /* a later version may have more after a dash */
 	TRACE_SPAN_LEN = 8
 };

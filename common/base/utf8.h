@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Is this strict UTF-8 (RFC 3629: no overlongs, surrogates, > U+10FFFF)? */
+/* Tells whether this is strict UTF-8 (RFC 3629: no overlongs, surrogates, >
+ * U+10FFFF). */
 bool utf8_valid(const uint8_t *, size_t);
 
 enum { UTF8_MAX = 4 }; /* bytes of one character */

@@ -21,9 +21,9 @@ static const char *const base_env[] = {
 enum { BASE_ENV = 2, ENV_MAX = 16, NOT_RUN = 127 };
 
 /*
- * Runs in the child. The rights go in this order, since each step needs the
- * rights that the later ones give up: groups, group, user. setres*id change the
- * saved ids too, so there is no way back.
+ * Runs in the child. Gives up groups, group and user in this order, since each
+ * step needs the rights that later steps give up. setres*id change the saved
+ * ids too, so there is no way back.
  */
 static bool
 become(const struct child *c)

@@ -26,7 +26,7 @@ struct child {
 	/* NAME=VALUE in addition to PATH and LC_ALL; NULL at the end. May be
 	 * NULL. */
 	const char *const *env;
-	int in, out; /* -1: ours, or /dev/null if uid is not 0 */
+	int in, out; /* -1: our own, or /dev/null if uid is not 0 */
 	/* The program runs as this user and group, without other groups, in a
 	 * session without a terminal. 0: it runs as we do. */
 	uid_t uid;
@@ -35,10 +35,10 @@ struct child {
 
 /*
  * Runs the program and waits; the program is killed if we are. Its standard
- * error is appended to *said (initialised with its maximum) if that is not
- * NULL. Else it goes to ours, or to /dev/null if uid is not 0. Returns its exit
- * status (128 + N for signal N; 127 if it could not be executed), or -1 with
- * err if fork or wait failed.
+ * error is appended to *said (initialised with its maximum) if said is not
+ * NULL. Else it goes to our standard error, or to /dev/null if uid is not 0.
+ * Returns the program's exit status (128 + N for signal N; 127 if it could not
+ * be executed), or -1 with err if fork or wait failed.
  */
 int child_run(const struct child *, struct buf *said, struct err *);
 

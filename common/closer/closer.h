@@ -10,9 +10,9 @@
 #include "err.h"
 
 /*
- * Starts the closer and tells rights.c, if the kernel can't refuse descriptors;
- * else does nothing. Called once, after proc_start and before confine_self. 1:
- * started; 0: not needed; -1 with err.
+ * If the kernel can't refuse descriptors, starts the closer and gives its
+ * socket to rights.c. Else does nothing. Called once, after proc_start and
+ * before confine_self. 1: started; 0: not needed; -1 with err.
  */
 int closer_start(struct err *);
 

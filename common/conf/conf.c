@@ -89,7 +89,7 @@ parse_address(const char *s, char *host, size_t hostlen, uint16_t *port)
 	return 0;
 }
 
-/* Is s one of the words of "a|b|c"? */
+/* Tells whether s is one of the words of "a|b|c". */
 static bool
 is_choice(const char *choices, const char *s)
 {

@@ -7,11 +7,12 @@
  * out of range, wrong unit, NUL or non-UTF-8, a line over 4096 bytes, a file
  * that others may write.
  *
- * FILE belongs to the package. FILE.local beside it, if there is one, belongs
- * to the machine (decision 0062). FILE.local is read after FILE and checked in
- * the same way. A line of FILE.local replaces the line of FILE. In a list that
- * denies (CONF_DENY) the line of FILE.local adds to the line of FILE instead: a
- * copy of one release's list must not hide the entries of a later release.
+ * FILE belongs to the package. FILE.local in the same directory, if there is
+ * one, belongs to the machine (decision 0062). FILE.local is read after FILE
+ * and checked in the same way. A line of FILE.local replaces the line of FILE.
+ * In a list that denies (CONF_DENY) the line of FILE.local adds to the line of
+ * FILE instead: a copy of one release's list must not hide the entries of a
+ * later release.
  */
 #ifndef CONF_H
 #define CONF_H
@@ -49,15 +50,15 @@ int conf_parse_local(struct conf *c, const char *name, const uint8_t *text,
     size_t n, struct err *);
 /* Reads FILE and FILE.local and parses them; checks owner and mode. */
 int conf_load(struct conf *c, const char *path, struct err *);
-/* Was there a FILE.local? */
+/* Tells whether there was a FILE.local. */
 bool conf_has_local(const struct conf *);
 /* Returns a USER setting whose user this machine does not have: a default that
  * no file replaced. NULL: there is none. */
 const char *conf_no_user(const struct conf *, const char **user);
 void conf_free(struct conf *);
 
-/* Getters: the keyword must exist in the table with that type, else abort()
- * (a programming error found by the first start). */
+/* Getters: the keyword must exist in the table with the getter's type, else
+ * abort() (a programming error found by the first start). */
 const char *conf_str(
     const struct conf *, const char *keyword); /* STRING, PATH, DENY */
 int64_t conf_int(

@@ -238,10 +238,10 @@ allow_inet(scmp_filter_ctx f, struct err *e)
 
 /*
  * Allows openat for reading. Such a call then reaches Landlock, which allows
- * only read_file. O_PATH is refused, since it would bypass Landlock. Every
- * other openat fails as in the base list, so that a library's habit does not
- * end the process. Each flag that is more than reading has its own rule, since
- * a rule without comparison would replace the rule for reading.
+ * only read_file. O_PATH is refused, since O_PATH would bypass Landlock. Every
+ * other openat fails with EACCES, as in the base list, so a library that tries
+ * one does not end the process. Each flag beyond reading has a rule that
+ * compares it: a rule without comparison would replace the rule for reading.
  */
 static int
 allow_reading(scmp_filter_ctx f, struct err *e)
@@ -261,7 +261,7 @@ allow_reading(scmp_filter_ctx f, struct err *e)
 	return 0;
 }
 
-/* Does the process have a rule of its own for this call? */
+/* Tells whether the process has a rule of its own for this call. */
 static bool
 overridden(const struct confine_spec *s, int nr)
 {
@@ -384,8 +384,8 @@ confine_self(const struct confine_spec *s, struct buf *layers, struct err *e)
 }
 
 /*
- * libseccomp writes only to descriptors, so this takes a memfd and reads it
- * back.
+ * Exports into a memfd and reads the memfd back, because libseccomp writes only
+ * to descriptors.
  */
 int
 confine_export(const struct confine_spec *s, struct buf *out, struct err *e)

@@ -17,7 +17,7 @@
 #include "buf.h"
 #include "err.h"
 
-/* One allowed system call; declared beside the code that needs it. With
+/* One allowed system call; declared next to the code that needs the call. With
  * arg >= 0, argument number `arg` must satisfy (value & mask) == equals. */
 struct confine_rule {
 	int syscall; /* SCMP_SYS(name) */
@@ -35,7 +35,7 @@ struct confine_spec {
 	size_t nrules;
 	bool connect_unix; /* allows socket(AF_UNIX) and connect, for clients
 			    * that reconnect */
-	bool connect_tcp;  /* Landlock allows TCP connections; `rules` bound the
+	bool connect_tcp;  /* Landlock allows TCP connections; `rules` limit the
 			    * sockets */
 	/*
 	 * For a client of one server on another machine, over TLS. Allows

@@ -22,7 +22,7 @@
  * ones), no bind or listen, no mount, ptrace, bpf, io_uring, key or namespace
  * call.
  *
- * A call that a library makes by habit, and lives without, fails with an errno
+ * A call that a library makes by habit, and can do without, fails with an errno
  * instead of killing the daemon: opening files (locale, time zone, NSS, /proc
  * and /sys look-ups in malloc and get_nprocs), asking whether an fd is a
  * terminal, naming mappings by prctl. So a library's new habit of these kinds
@@ -92,7 +92,7 @@ static const struct confine_base_rule rules[] = {
     ANY(gettimeofday),
     ANY(time),
 
-    /* Information about the process itself, and acts on itself. */
+    /* Information about the process itself, and actions on itself. */
     ANY(futex),
     ANY(rseq),
     ANY(getpid),

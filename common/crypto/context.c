@@ -7,13 +7,14 @@
  * The sealed form and its AAD, as context.h describes them.
  *
  * A context opens only where it should, for these reasons. Only the vault and
- * one life of one sandboxd know the key; admind and gatewayd carry sealed
- * contexts but can neither read nor make one. The AAD ties a context to that
- * life (epoch), to one execution, to the listener whose gateway may RUN it and
- * to its kind. So a context carried to another epoch, another id or another
- * listener does not open. sandboxd supplies the binding from its own knowledge
- * (its own epoch, the id and listener that HELD names), never from the sealed
- * bytes. Nonces are a counter that the vault never repeats under one key.
+ * one process of sandboxd know the key; admind and gatewayd carry sealed
+ * contexts but can neither read nor make a context. The AAD ties a context to
+ * that process (epoch), to one execution, to the listener whose gateway may RUN
+ * it and to its kind. So a context carried to another epoch, another id or
+ * another listener does not open. sandboxd supplies the binding from its own
+ * knowledge (its own epoch, the id and listener that HELD names), never from
+ * the sealed bytes. Nonces are a counter that the vault never repeats under one
+ * key.
  */
 enum {
 	FORMAT = 1,

@@ -1,11 +1,11 @@
 /*
  * Execution contexts: the things that one call needs, sealed by the vault for
- * one epoch (one life of a sandboxd) and used once.
+ * one epoch (one process of sandboxd) and used once.
  *
  * Sealed form: {u8 format 1, 12-byte nonce, ciphertext, 16-byte tag},
- * AES-256-GCM under the epoch's context key, nonce = u32 0 || u64 counter.
- * AAD: "mcpbox context 1" NUL, epoch (16), execution id (16), u8 listener, u8
- * kind. Plaintext: a TLV list of enum context_tag.
+ * AES-256-GCM under the epoch's context key, nonce = u32 0 || u64 counter. AAD:
+ * "mcpbox context 1" NUL, epoch (16), execution id (16), u8 listener, u8 kind.
+ * Plaintext: a TLV list of enum context_tag.
  */
 #ifndef CONTEXT_H
 #define CONTEXT_H
@@ -101,8 +101,8 @@ enum intent_tag {
 	INTENT_DEADLINE_US = 8, /* u64 Unix time in us */
 	INTENT_KIND = 9,        /* u64 enum context_kind */
 	INTENT_ARGUMENTS = 10,  /* the first 4 KiB of the arguments, as text */
-	INTENT_TASK = 11,       /* u64 1: a task depends on this; absent:
-				 * none */
+	INTENT_TASK = 11,       /* u64 1: a task depends on this call; absent:
+				 * no task */
 	/* The number of the next tag. A new tag is written above this line. */
 	INTENT_TAG_NEXT,
 	INTENT_TAG_MAX = INTENT_TAG_NEXT - 1
@@ -116,8 +116,9 @@ struct context_binding {
 /* Parses the sealed form: no key needed, no I/O. 0 or -1. Fuzzed. */
 int context_split(const uint8_t *, size_t, const uint8_t **nonce,
     const uint8_t **ct, size_t *ctlen, struct err *);
-/* Replaces the content of out (initialised, its max kept); on failure out is
- * untouched. counter must never repeat under one key. 0 or -1. */
+/* Seals a context. Replaces the content of out (initialised, its max kept); on
+ * failure out is untouched. counter must never repeat under one key. 0 or
+ * -1. */
 int context_seal(const uint8_t key[KEY_LEN], uint64_t counter,
     const struct context_binding *, const void *plain, size_t n,
     struct buf *out, struct err *);

@@ -20,9 +20,9 @@ enum {
 	KEY_ID_LEN = 8
 };
 
-/* These fail only by lack of memory, and then abort: a digest that was not
- * computed must never be mistaken for one. The caller wipes keys and
- * outputs. */
+/* The functions down to master_key_id fail only for lack of memory, and then
+ * abort: a digest that was not computed must never be mistaken for one. The
+ * caller wipes keys and outputs. */
 void sha256(const void *, size_t, struct ipc_hash *out);
 void sha256_2(const void *, size_t, const void *, size_t, struct ipc_hash *);
 /* SHA-256 of data that comes in pieces. sha256_begin returns NULL without

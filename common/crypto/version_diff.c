@@ -15,7 +15,7 @@ enum {
 	RAW_MAX = 4 * IPC_BLOB_MAX
 };
 
-/* The fields of one version. p is NULL if there is none. */
+/* The fields of one version. p is NULL if there is no version. */
 struct side {
 	const uint8_t *p;
 	size_t n;
@@ -43,7 +43,7 @@ holds(const struct side *s, const struct tlv *value)
 	return false;
 }
 
-/* Does `other` have each value that `one` has for the tag? */
+/* Tells whether `other` has each value that `one` has for the tag. */
 static bool
 within(const struct side *one, const struct side *other, uint8_t tag)
 {
@@ -59,7 +59,7 @@ within(const struct side *one, const struct side *other, uint8_t tag)
 	return true;
 }
 
-/* Is the field shown as a difference of lines? */
+/* Tells whether the field is shown as a difference of lines. */
 static bool
 by_line(unsigned tag)
 {

@@ -1,7 +1,7 @@
 /*
- * The changes of a version against one that was approved before, and the gains
- * of approving it. admind-http and mcpboxctl show them. Each computes them
- * itself from the two pre-images (docs/decisions/0037).
+ * The changes of a version against a version that was approved before, and the
+ * rights that its approval adds (gains). admind-http and mcpboxctl show them.
+ * Each computes them itself from the two pre-images (docs/decisions/0037).
  */
 #ifndef VERSION_DIFF_H
 #define VERSION_DIFF_H

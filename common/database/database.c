@@ -43,8 +43,8 @@ static const char *const allowed[] = {"host", "hostaddr", "port", "dbname",
 static const char defaults[] =
     "connect_timeout=10 keepalives_idle=10 keepalives_interval=5 "
     "keepalives_count=3 tcp_user_timeout=15000 ";
-/* Always added, because Kerberos would read its configuration and its
- * tickets. */
+/* Always added, because Kerberos would make libpq read further files, Kerberos'
+ * configuration and tickets. */
 static const char always[] = "gssencmode=disable ";
 
 static const char *
@@ -215,8 +215,8 @@ out:
 
 /*
  * Reads the secret, which is the first line. Refuses a file that others may
- * read. A credential may have the group's read bit, which there shows the mask
- * of its ACL.
+ * read. A credential may have the group's read bit: for a file with an ACL this
+ * bit shows the ACL's mask.
  */
 static int
 read_secret(
@@ -306,8 +306,8 @@ put_pair(struct buf *b, const char *keyword, const char *v)
 	buf_puts(b, "' ");
 }
 
-/* Writes a list from its i-th element on, then those before. A list with a
- * single element applies to all hosts. */
+/* Writes a list from its element number `first` on, then the elements before. A
+ * list with a single element applies to all hosts. */
 static void
 put_list(struct buf *b, const char *keyword, const char *list, size_t first)
 {

@@ -10,9 +10,9 @@
 
 #include "http1_head.h"
 
-/* Fields that must not be repeated: a second one would be read by one program
- * and ignored by another. Fields whose names begin with "mcp-" must not be
- * repeated either. */
+/* Fields that must not be repeated: if one occurred twice, one program could
+ * use the first and another the second. Fields whose names begin with "mcp-"
+ * must not be repeated either. */
 static const char *const http1_single[] = {"host", "content-length",
     "transfer-encoding", "content-type", "authorization", "origin", "expect",
     "cookie", "if-match", "x-csrf-token", "last-event-id", "content-encoding",
@@ -141,12 +141,12 @@ parse_line(char *line, size_t n, struct http1_request *r, const char **why)
 }
 
 /*
- * Do all programs read the white space around this field's value alike? OWS is
- * SP and HTAB (RFC 9110 section 5.6.3, RFC 9112 section 5), but llhttp refuses
- * HTAB around Content-Length and Transfer-Encoding, and other peers strip SP
- * alone. No client needs HTAB there: its sender wants a proxy and us to
- * disagree about where the body ends. Any other field may have HTAB, since only
- * these two fields frame the body.
+ * Tells whether all programs read the white space around this field's value
+ * alike. OWS is SP and HTAB (RFC 9110 section 5.6.3, RFC 9112 section 5), but
+ * llhttp refuses HTAB around Content-Length and Transfer-Encoding, and other
+ * peers strip SP alone. No client needs HTAB there: a sender of HTAB there
+ * wants a proxy and us to disagree about where the body ends. Any other field
+ * may have HTAB, since only these two fields frame the body.
  */
 static bool
 framing_white_space(const char *name, const char *value, const char *from,

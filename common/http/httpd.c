@@ -11,10 +11,11 @@
  *
  * While an answer is made or written, input is read and kept, but not parsed,
  * up to HTTPD_READ_MAX. So a second request waits, and a client that sends more
- * than that before its answer loses the connection. Input is read in that time
- * because only reading shows that a client has left (EV_CLOSED alone would miss
- * a reset in libevent 2.1's epoll). A client that only shuts its sending side
- * counts as gone, unless its answer is already on the way.
+ * than HTTPD_READ_MAX bytes before its answer loses the connection. Input is
+ * read in that time because only reading shows that a client has left
+ * (EV_CLOSED alone would miss a reset in libevent 2.1's epoll). A client that
+ * only shuts its sending side counts as gone, unless its answer is already on
+ * the way.
  */
 #include <sys/socket.h>
 
@@ -146,8 +147,8 @@ conn_free(struct httpd_req *r)
 	httpd_drain_left(h);
 }
 
-/* Frees the connection. had: the owner still has its request, so the owner is
- * told first. */
+/* Frees the connection. had: the owner still has the connection's request, so
+ * the owner is told first. */
 static void
 conn_gone(struct httpd_req *r, bool had)
 {
@@ -224,7 +225,7 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 		if (!r->keep_alive)
 			httpd_read_discard(r);
 		/* later_cb or write_cb goes on once the answer has left.
-		 * dispatch() checks by itself whether it has left. */
+		 * dispatch() checks by itself whether the answer has left. */
 		if (!r->in_dispatch)
 			event_active(r->later, EV_TIMEOUT, 1);
 		break;

@@ -43,7 +43,7 @@ struct httpd_handlers {
 	void (*gone)(struct httpd_req *, void *arg);
 	/* Writes into out the body of a refusal, the answer to a request that
 	 * the owner never sees, and sets *content_type. May be NULL: the body
-	 * is then why, as text/plain. */
+	 * is then `why`, as text/plain. */
 	void (*refused)(int status, const char *why, struct buf *out,
 	    const char **content_type, void *arg);
 	/* Called before each answer is written, refusals included, to make the
@@ -84,27 +84,28 @@ void httpd_accepting(struct httpd *, bool);
  */
 struct httpd_draining {
 	uint64_t ms; /* time for the whole drain */
-	/* Ends the long streams (httpd_stream_lean) now: nothing else is left,
-	 * or the time is over. Called once, before late. May be NULL. */
+	/* Ends the long streams (httpd_stream_lean) now, because nothing else
+	 * is left or the time is over. Called once, before late. May be
+	 * NULL. */
 	void (*streams)(void *arg);
 	/* Answers all open requests now, because the time is over. Requests
 	 * that come after this call must be answered at once, too. A second
 	 * later all connections are cut. May be NULL. */
 	void (*late)(void *arg);
-	/* Called once, when no connection is left or that second is over. The
-	 * loop calls it. Only without memory for the timer httpd_drain calls it
+	/* Called once, when no connection is left or all were cut. The loop
+	 * calls done; only without memory for a timer httpd_drain calls done
 	 * directly. */
 	void (*done)(void *arg);
 	void *arg;
 };
 void httpd_drain(struct httpd *, const struct httpd_draining *);
-/* Returns the number of open connections, without those that are only
- * refused. */
+/* Returns the number of open connections, without those that are kept only to
+ * be refused. */
 unsigned httpd_connections(const struct httpd *);
 
 const struct http1_request *httpd_request(const struct httpd_req *);
-/* Returns the client's address as text. After a PROXY header this is only a
- * balancer's word: count and log by it, but never trust it. */
+/* Returns the client's address as text. After a PROXY header the address is
+ * only a balancer's claim: use it to count and to log, never for rights. */
 const char *httpd_source(const struct httpd_req *);
 void *httpd_data(const struct httpd_req *);
 void httpd_set_data(struct httpd_req *, void *);

@@ -25,10 +25,11 @@ find(struct httpd *h, const uint8_t key[16])
 }
 
 /*
- * Closes the connection of an idle list that has been idle for longest. r is
- * the first of the list. here: the list is one source's. Skips connections
- * whose request waits in the socket: the loop is about to read them, so they
- * are few. A server that drains closes none here, since httpd_drain.c decides.
+ * Closes the connection that has been idle for longest in an idle list. r is
+ * the first of the list. here: the list is that of one source. Skips
+ * connections whose request waits in the socket: the loop is about to read
+ * them, so they are few. While the server drains, nothing is closed here, since
+ * httpd_drain.c decides.
  */
 static bool
 make_room(struct httpd *h, struct httpd_req *r, bool here)
@@ -47,8 +48,8 @@ make_room(struct httpd *h, struct httpd_req *r, bool here)
 	return false;
 }
 
-/* Tells whether the source may have one more connection. Closes an idle one for
- * it if need be. false: why names the limit. */
+/* Tells whether the source may have one more connection. Closes an idle
+ * connection of the source if need be. false: why names the limit. */
 static bool
 room_here(struct httpd *h, const uint8_t key[16], char *why, size_t len)
 {

@@ -15,8 +15,9 @@
 
 #include "httpd_internal.h"
 
-/* IMF-fixdate (RFC 9110 section 5.6.7) without the C library's time zones,
- * which would open a file in a confined process. Remade once a second. */
+/* Returns the present time as IMF-fixdate (RFC 9110 section 5.6.7), made once a
+ * second. The C library's time zones are not used: they would open a file in a
+ * confined process. */
 static const char *
 date_text(void)
 {

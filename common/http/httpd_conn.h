@@ -72,7 +72,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	struct httpd *h;
 	struct bufferevent *bev; /* writes answers; closes the socket */
 	struct event *readable;
-	struct evbuffer *in; /* read, not yet parsed; NULL: nothing ever was */
+	struct evbuffer *in; /* input not yet parsed; NULL: never any */
 	/* The time limit of the present state: head, body, idle, linger or
 	 * quiet. It ends at `deadline`. The timer is moved only to an earlier
 	 * time; a timer that comes too early is set again. So a busy connection
@@ -95,7 +95,7 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	bool sse;           /* the stream takes comments */
 	bool lean;          /* a long stream: no parser, input is dropped */
 	size_t lingered;
-	size_t held;       /* bytes of its body, as counted in httpd.held */
+	size_t held;       /* the body's bytes, as counted in httpd.held */
 	struct buf fields; /* fields of the answer to come */
 	void *data;
 	void (*drained)(struct httpd_req *, void *);

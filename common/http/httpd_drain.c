@@ -66,7 +66,7 @@ httpd_drain_has_input(const struct httpd_req *r)
 	    0;
 }
 
-/* Accepts the connections that no process will accept after us. */
+/* Accepts the queue's connections, which no process can accept after us. */
 static void
 accept_rest(struct httpd *h)
 {
@@ -101,8 +101,8 @@ hurry_idle(struct httpd *h)
 	}
 }
 
-/* Ends the rest when the time is over. A client that has sent a part of a
- * request gets 503. */
+/* Ends the remaining connections when the time is over. A client that has sent
+ * a part of a request gets 503. */
 static void
 refuse_rest(struct httpd *h)
 {

@@ -21,8 +21,8 @@ httpd_files(unsigned connections, unsigned reserved)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
 		return connections;
-	/* If there are few descriptors, half of them are for the rest of the
-	 * process. */
+	/* If there are few descriptors, half of them are kept for other uses of
+	 * the process. */
 	if (files.rlim_cur / 2 >= reserved)
 		return (unsigned)files.rlim_cur - reserved;
 	return files.rlim_cur >= 2 ? (unsigned)files.rlim_cur / 2 : 1;

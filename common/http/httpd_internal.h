@@ -25,12 +25,12 @@ void httpd_listen_source(
 /* httpd_admit.c. Takes a new connection of the source `key` if there is room,
  * or if room can be made. true: the connection is counted until
  * httpd_admit_leave. false: why (at least 128 bytes) names the limit that is
- * reached. key NULL: counted at no source, as the clients of a unix socket, who
- * all are one proxy that counts by itself. */
+ * reached. key NULL: the connection counts for no source. For example, all
+ * connections of a unix socket come from one proxy, which counts clients. */
 bool httpd_admit(struct httpd *, struct httpd_req *, const uint8_t key[16],
     char *why, size_t len);
-/* Does the same for the source alone, for a connection that was admitted with
- * key NULL. */
+/* Counts a connection, which was admitted with key NULL, for the source `key`.
+ * Result and why as for httpd_admit. */
 bool httpd_admit_source(
     struct httpd_req *, const uint8_t key[16], char *why, size_t len);
 void httpd_admit_leave(struct httpd_req *);

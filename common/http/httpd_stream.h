@@ -33,8 +33,8 @@ bool httpd_sse_retry(struct httpd_req *, unsigned ms);
  * Prepares a begun event stream that will mostly be silent. Frees the memory of
  * the request, so the owner must not use httpd_request any more. From now on
  * input is thrown away, and the end of the answer ends the connection. A write
- * that the socket does not take at once makes the stream slow until all of it
- * has left. gone is called instead of httpd_handlers.gone.
+ * that the socket does not take at once makes the stream slow until the whole
+ * write has left. gone is called instead of httpd_handlers.gone.
  */
 void httpd_stream_lean(
     struct httpd_req *, void (*gone)(struct httpd_req *, void *));

@@ -48,7 +48,8 @@ struct proxyv2_from {
 /* Reads a comma-separated list, "192.0.2.1, 2001:db8::/64". 0, or -1 with err,
  * which names the wrong entry. "" is an empty list. */
 int proxyv2_from_read(const char *text, struct proxyv2_from *, struct err *);
-/* May this peer send a header? An IPv4-mapped address counts as IPv4. */
+/* Tells whether this peer may send a header. An IPv4-mapped address counts as
+ * IPv4. */
 bool proxyv2_from_has(const struct proxyv2_from *, const struct sockaddr *);
 
 #endif

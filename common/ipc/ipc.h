@@ -34,10 +34,11 @@
 #define IPC_CTYPE_blob  struct ipc_bytes
 #define IPC_CTYPE_fd    int
 
-/* struct ipc_run { uint64_t request; struct ipc_id execution; ... } and so on.
- * `request` is the header's request id: the codec sets it when decoding, the
- * transport when sending. An fd field is -1 if there is no descriptor. The
- * receiver owns a decoded descriptor; the sender keeps a sent one. */
+/* One struct for each message: struct ipc_run { uint64_t request; struct ipc_id
+ * execution; ... } and so on. `request` is the header's request id: the codec
+ * sets it when decoding, the transport when sending. An fd field is -1 if there
+ * is no descriptor. The receiver owns a decoded descriptor; the sender keeps a
+ * sent one. */
 #define F(S, type, name, doc) IPC_CTYPE_##type name;
 #define M(number, UPPER, lower, kind, s, r, state, blob, doc) \
 	struct ipc_##lower {                                  \
@@ -66,18 +67,19 @@ struct ipc_frame {
 };
 
 /*
- * May `type` pass from a peer of role `sender` to one of role `receiver` in
- * this connection state? 0, or -1 with the rule that was broken in err.
+ * Checks whether `type` may pass from a peer of role `sender` to one of role
+ * `receiver` in this connection state. 0, or -1 with the rule that was broken
+ * in err.
  */
 int ipc_permit(unsigned type, enum ipc_role sender, enum ipc_role receiver,
     enum ipc_state, struct err *);
 
 /*
- * Encodes header and payload of msg (a struct ipc_<lower>) into out, which
- * is cleared first. If the frame would pass IPC_FRAME_MAX and the message
- * has a blob, *spill is set to that blob, which must travel in a memfd;
- * otherwise spill->p is NULL. *fd is the descriptor to pass, or -1.
- * 0, or -1 when a limit is exceeded or memory is out.
+ * Encodes header and payload of msg (a struct ipc_<lower>) into out, which is
+ * cleared first. If the frame would exceed IPC_FRAME_MAX and the message has a
+ * blob, *spill is set to that blob, which must travel in a memfd; otherwise
+ * spill->p is NULL. *fd is the descriptor to pass, or -1. 0, or -1 when a limit
+ * is exceeded or memory is out.
  */
 int ipc_encode(enum ipc_type, uint64_t request, const void *msg,
     struct buf *out, struct ipc_bytes *spill, int *fd, struct err *);

@@ -35,7 +35,7 @@ ipc_permit(unsigned type, enum ipc_role sender, enum ipc_role receiver,
 	return 0;
 }
 
-/* Appends one field; a blob that travels apart contributes its length. */
+/* Appends one field. A blob that goes into a memfd adds only its length. */
 static void
 put_field(
     struct buf *out, const struct ipc_field *f, const void *p, bool blob_apart)

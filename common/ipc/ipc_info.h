@@ -85,7 +85,8 @@ struct ipc_info {
 const struct ipc_info *ipc_info(unsigned type);
 /* Returns all rows, in the table's order, and sets *n. For docs and tests. */
 const struct ipc_info *ipc_table(size_t *n);
-/* Returns "RUN_ID", or "message 99". Valid until the next call. */
+/* Returns a name like "RUN_ID", or "message 99" if 99 is unknown. Valid until
+ * the next call. */
 const char *ipc_name(unsigned type);
 /* SHA-256 of the canonical text of the table. */
 extern const struct ipc_hash ipc_table_hash;

@@ -237,7 +237,7 @@ ipc_read(int sock, struct ipc_frame *f, struct err *e)
 	if (n == -1) {
 		if (errno == ECONNRESET)
 			return 0;
-		/* Every burst of frames ends like this, so no error text is
+		/* Every burst of frames ends with EAGAIN, so no error text is
 		 * made. */
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			return -1;

@@ -1,6 +1,6 @@
 /*
- * Frames on a SOCK_SEQPACKET descriptor: one sendmsg or recvmsg a frame.
- * Works on blocking and non-blocking sockets; no event loop.
+ * Frames on a SOCK_SEQPACKET descriptor: one sendmsg or recvmsg per frame.
+ * Sockets may be blocking or non-blocking. No event loop is used.
  */
 #ifndef IPC_IO_H
 #define IPC_IO_H
@@ -21,8 +21,8 @@ int ipc_write(
  * Receives one frame. Returns 1 if f is filled (free it), 0 if the peer closed,
  * or -1. With -1 errno is EAGAIN if no packet is there; after any other error
  * close the socket. Checks the header, the packet's size and the number of
- * descriptors (exactly the table's). A memfd must be sealed against writing,
- * growing and shrinking, and within the message's limit. All received
+ * descriptors (as many as the table says). A memfd must be sealed against
+ * writing, growing and shrinking, and within the message's limit. All received
  * descriptors are CLOEXEC; surplus ones are closed.
  */
 int ipc_read(int sock, struct ipc_frame *f, struct err *);
@@ -49,7 +49,8 @@ int ipc_listen_path(const char *path, struct err *);
  * -1. */
 int ipc_peer_cred(int sock, uid_t *uid, pid_t *pid, struct err *);
 
-/* Blocking client: connects, exchanges HELLO. For mcpboxctl and tests. */
+/* Opens a blocking client: connects and exchanges HELLO. For mcpboxctl and
+ * tests. */
 int ipc_client_open(const char *path, enum ipc_role local, enum ipc_role peer,
     const char *process, struct err *);
 /* Sends a request and waits for its final answer, for timeout_ms at most. Other

@@ -3,7 +3,7 @@
  *
  * M(number, UPPER, lower, kind, senders, receivers, state, max_blob, doc)
  *   kind      REQ: wants an answer with the same request id; ANS: the final
- *             answer; PART: an answer, with more to follow; EVT: unasked for
+ *             answer; PART: an answer, with more to follow; EVT: sent unasked
  *   senders   roles that may send it, receivers: roles that may get it; the
  *             role of a peer follows from the socket that it uses, never from
  *             a field
@@ -13,7 +13,7 @@
  * F(S, type, name, doc) lists the fields in wire order (S is the struct's tag):
  *   u8 u16 u32 u64 (big endian), id (16 bytes), hash (32 bytes), str (UTF-8
  *   without NUL, u32 length), bytes (u32 length), blob (like bytes, or a
- *   sealed memfd when the frame would grow past IPC_FRAME_MAX; at most one a
+ *   sealed memfd when the frame would grow past IPC_FRAME_MAX; at most one per
  *   message), fd (a descriptor; nothing in the payload)
  *
  * The rows and fields are in messages/, one file for each pair of processes or

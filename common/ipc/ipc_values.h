@@ -31,14 +31,14 @@ enum net_event {
 	NET_EVENT_RATE = 4,    /* network_rate is used up: the call ends */
 	NET_EVENT_NEVER = 5,   /* an address that no grant can open: the call
 				* goes on */
-	NET_EVENT_LINK = 6     /* net 0: peek has no connection any more */
+	NET_EVENT_LINK = 6     /* net is 0: peek's connection is lost */
 };
 
 /* Purpose of a runner; a part of its profile (FORK). */
 enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
 
-/* The maker of the result in a runner of kind PYTHON (EXECUTE): the tool's own
- * code, or a module of ours that reads a specification. */
+/* The code that makes the result in a runner of kind PYTHON (EXECUTE): the
+ * tool's own code, or a module of ours that reads a specification. */
 enum runner_driver {
 	DRIVER_CODE = 0,  /* the source is Python, its main is called */
 	DRIVER_HTTP = 1,  /* a declared REST call: version kind http */
@@ -69,7 +69,7 @@ enum call_event {
 	CALL_EVENT_PAUSE = 4 /* {"retry": ms}: the client may come back later */
 };
 
-/* The lists of MCP that make up a catalogue, and one that no client sees:
+/* The lists of MCP that make up a catalogue, and one list that no client sees:
  * resources that somebody stopped, so that no template answers for their URIs
  * (docs/decisions/0092). A change of the list of stopped resources counts as a
  * change of MCP_LIST_RESOURCES. */
@@ -81,7 +81,7 @@ enum mcp_list {
 	MCP_LIST_STOPPED = 4
 };
 
-/* Client capabilities (MCP 2026-07-28) that something here depends on. */
+/* Client capabilities (MCP 2026-07-28) that mcpbox depends on. */
 enum client_capability {
 	CLIENT_ELICITATION = 1,     /* elicitation or elicitation.form */
 	CLIENT_ELICITATION_URL = 2, /* elicitation.url */
@@ -91,7 +91,7 @@ enum client_capability {
 	CLIENT_TASKS = 32 /* extension io.modelcontextprotocol/tasks */
 };
 
-/* May a call become a task? */
+/* Whether a call may become a task. */
 enum task_wish {
 	TASK_NEVER = 0, /* the client did not declare the extension */
 	TASK_MAY = 1    /* if the tool's version says optional or required */

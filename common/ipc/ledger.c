@@ -16,21 +16,21 @@ enum {
 	GENERATION_LEN = 8,
 	ENTRY_HEAD = 16, /* length, state, number */
 	ENTRY_TAIL = 8,  /* the commit word */
-	ALIGN = 8,       /* no word of ours lies in two pages */
+	ALIGN = 8,       /* no word of an entry lies in two pages */
 	STATE_AT = 4,
 	LIVES = 1,
 	DROPPED = 2,
-	/* Bytes of the longest short entry: an intent with its arguments (4
-	 * KiB), without text. */
+	/* Bytes of the longest short entry: a call's record with its arguments
+	 * (4 KiB), without text. */
 	SHORT = 8 * 1024,
 	/* Lower bits of an entry's number; the upper bits are its generation.
 	 * An area holds fewer entries than these bits count, and 2^40
 	 * generations last 34 years at a thousand a second. */
 	NUMBER_BITS = 24,
 	/* Generations that a process skips at its start: more than its
-	 * predecessor can have tried in vain. The bytes of a vain try lie where
-	 * the next entries are written, so the two must not have the same
-	 * generation. */
+	 * predecessor can have failed to write. The bytes of a failed write lie
+	 * where the next entries are written, so these entries must not have
+	 * the same generation. */
 	TRIED_MAX = 1 << 20
 };
 
@@ -152,7 +152,7 @@ place(const struct ledger *l, unsigned area, size_t at)
 	return (off_t)(AREAS_AT + (size_t)area * l->area + at);
 }
 
-/* Writes n bytes. A short write has failed: the tmpfs has no room. */
+/* Writes n bytes. A short write counts as failed: the tmpfs has no room. */
 static int
 put_at(
     const struct ledger *l, unsigned area, size_t at, const void *p, size_t n)
@@ -167,7 +167,7 @@ put_at(
 
 /* Makes g the generation of an area. Then no entry of an earlier generation
  * counts any more, in either area. g is ++l->tried: if a generation were tried
- * twice, the bytes of a vain try would be taken for entries. */
+ * twice, the bytes of a failed write would be taken for entries. */
 static int
 new_generation(struct ledger *l, unsigned area, uint64_t g)
 {
@@ -178,7 +178,7 @@ new_generation(struct ledger *l, unsigned area, uint64_t g)
 	return 0;
 }
 
-/* Begins a new generation when no entry lives, and cuts a long file short. */
+/* Begins a new generation when no entry lives, and truncates a long file. */
 static void
 reset(struct ledger *l)
 {
@@ -368,7 +368,8 @@ ledger_count(const struct ledger *l)
 
 /* --- The beginning. ------------------------------------------------------- */
 
-/* Opens the file and locks it, unless another user could have put it there. */
+/* Opens the file and locks it. Refuses a file that another user could have put
+ * there. */
 static int
 open_file(const char *path, struct err *e)
 {
@@ -410,8 +411,8 @@ begin_anew(struct ledger *l, const struct head *h)
 	    : -1;
 }
 
-/* Reads an area. *n is the number of bytes that the file has of it. NULL: no
- * memory. */
+/* Reads an area. *n is the number of the area's bytes that the file has. NULL:
+ * no memory. */
 static uint8_t *
 read_area(const struct ledger *l, unsigned area, size_t *n)
 {
@@ -425,8 +426,8 @@ read_area(const struct ledger *l, unsigned area, size_t *n)
 	return p;
 }
 
-/* Calls found for each record that lives in the area of the higher generation,
- * and sets the notes of the records that are kept. */
+/* Calls found() for each record that lives in the area of the higher
+ * generation, and sets the notes of the records that are kept. */
 static int
 tell(struct ledger *l, ledger_found *found, void *arg)
 {
@@ -455,7 +456,8 @@ tell(struct ledger *l, ledger_found *found, void *arg)
 		ipc_frame_free(&f);
 		if (note == NULL)
 			continue;
-		/* A later entry of one record replaces the earlier. */
+		/* A later entry of the same record replaces the earlier
+		 * entry. */
 		if (note->len > 0)
 			forget(l, note);
 		note->len = (uint32_t)b.n;

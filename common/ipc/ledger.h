@@ -3,9 +3,9 @@
  * in a file that outlives the process which wrote them.
  *
  * A process that answers a call writes its record here first. After a SIGKILL
- * the next life of the same process reads the record and has it committed
+ * the next process of the same daemon reads the record and has it committed
  * before it says that its predecessor's calls are lost. So for each answer that
- * a client has there is a record that says so (docs/decisions/0076).
+ * a client has there is a record of the call's end (docs/decisions/0076).
  *
  * The file is in the process' own folder of run_dir, which is a tmpfs. The file
  * is as lasting as the machine's memory: no write waits for a disk, and a
@@ -14,25 +14,25 @@
  * Only the process' own user may write the file. The folder belongs to that
  * user, the file is 0600, and a file that is not a plain file of this user is
  * refused. A runner has another user, another mount namespace, and no
- * descriptor of the file. The content that a taken-over predecessor left is
- * foreign all the same: each length is bounded before it is used, each record
- * is decoded by the codec that all messages use, and admind takes only records
- * of its own node's sandbox.
+ * descriptor of the file. The content that a taken-over predecessor left is not
+ * trusted, though: each length is bounded before it is used, each record is
+ * decoded by the codec that all messages use, and admind takes only records of
+ * its own node's sandbox.
  *
  * The file begins with a head that names the build, because the messages of
  * another build mean something else. Two areas follow. The area of the higher
  * generation is read. An area is its generation and then entries, each {length,
  * state, number, bytes, number ^ mark}.
  *
- * An entry is there as a whole or not at all. Its last word commits it and is
+ * An entry counts as a whole or not at all. Its last word commits it and is
  * written last, in the same write(2): the kernel copies pages in ascending
  * order, and SIGKILL ends this only between two pages. Numbers begin with the
  * generation and ascend, so no bytes of an earlier generation are taken for an
- * entry. The mark is random: tools write some of the bytes, and none of them
- * can write the word that would make a torn entry a whole one. A dropped
- * entry's state changes in place. When the last entry is dropped, a new
- * generation begins. When an area is full, the entries that live are copied to
- * the other area, whose generation is written last.
+ * entry. The mark is random: tools write some of the bytes, and no tool can
+ * write the word that would make a torn entry a whole one. A dropped entry's
+ * state changes in place. When the last entry is dropped, a new generation
+ * begins. When an area is full, the entries that live are copied to the other
+ * area, whose generation is written last.
  */
 #ifndef LEDGER_H
 #define LEDGER_H
@@ -46,13 +46,14 @@ enum {
 	 * admind or the database is away, so each has 4 KiB. In an area that is
 	 * nearly full, a record keeps its outcome without its text. */
 	LEDGER_AREA = 16 * 1024 * 1024,
-	/* An empty ledger longer than this gives its pages back. */
+	/* An empty ledger whose file is longer than this truncates the file. */
 	LEDGER_REST = 1024 * 1024
 };
 
 struct ledger;
 
-/* The place of its owner's record in the file. A zeroed note has no place. */
+/* The place of a record in the file; the record's owner keeps the note. A
+ * zeroed note has no place. */
 struct ledger_note {
 	TAILQ_ENTRY(ledger_note) link;
 	uint64_t at;  /* offset in its area */
@@ -67,8 +68,8 @@ typedef struct ledger_note *ledger_found(void *arg, const struct ipc_record *);
 /*
  * Opens or makes the ledger at path, with areas of `area` bytes, locks it
  * against a second process, and calls found for each record, oldest first.
- * *unreadable: bytes of another build that were given up. 0, or -1 with an
- * error that says how to mend it.
+ * *unreadable: bytes that were dropped, because another build wrote them. 0, or
+ * -1 with an error that says how to correct the problem.
  */
 int ledger_open(struct ledger **, const char *path, size_t area, ledger_found *,
     void *arg, size_t *unreadable, struct err *);
@@ -78,7 +79,7 @@ void ledger_close(struct ledger *);
 /*
  * Writes a record in place of the one that the note had. network and cpu_us are
  * written as the message has them. 0, or -1 if there is no room or the message
- * is too long; then the note is as before.
+ * is too long; the note is then unchanged.
  */
 int ledger_put(
     struct ledger *, struct ledger_note *, const struct ipc_record *);

@@ -2,8 +2,8 @@
 #ifndef LISTENER_H
 #define LISTENER_H
 
-/* The side that may RUN a held context. Also the socket that a gateway attached
- * to. */
+/* The side that may RUN a held context: a gateway, named by the socket that it
+ * attached to, or admind. */
 enum listener {
 	LISTENER_NONE = 0, /* not a gateway's socket */
 	LISTENER_LOCAL = 1,

@@ -111,7 +111,7 @@ member(struct cursor *c)
 }
 
 /*
- * Iterative, with the kinds of the open containers on a fixed stack, so that
+ * Doesn't recurse: a fixed array holds the kinds of the open containers, so
  * nesting costs no C stack. Each turn reads one value, then closes as many
  * containers as end after it, then takes the comma before the next one.
  */

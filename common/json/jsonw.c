@@ -108,7 +108,8 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 		else if (c == '\t')
 			buf_puts(b, "\\t");
 		else if (c < 0x80) {
-			/* no printf: a text may consist of these alone */
+			/* no printf, for speed: a text may hold many of
+			 * these */
 			hex_encode(&c, 1, escape + 4);
 			buf_put(b, escape, sizeof(escape) - 1);
 		} else

@@ -43,9 +43,9 @@ void jsonw_kv_raw(struct jsonw *, const char *name, const void *, size_t);
 
 /*
  * Copies JSON with every character outside ASCII as \uXXXX. In JSON text such
- * bytes occur only inside strings, so the value stays the same for a parser. A
- * reader of the text itself sees bidirectional controls, invisible characters
- * and look-alike letters as escapes. in is valid UTF-8.
+ * characters occur only inside strings, so the value stays the same for a
+ * parser. A reader of the text itself sees bidirectional controls, invisible
+ * characters and look-alike letters as escapes. in is valid UTF-8.
  */
 void jsonw_ascii(struct buf *out, const uint8_t *in, size_t n);
 

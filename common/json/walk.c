@@ -55,7 +55,8 @@ value(struct walk *w)
 			depth--;
 			break;
 		default:
-			/* A number, a literal or the text between values. */
+			/* Passes a number, a literal or the text between
+			 * values. */
 			while (w->p + 1 < w->end &&
 			    strchr("\"{}[], \t\r\n", w->p[1]) == NULL)
 				w->p++;

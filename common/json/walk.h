@@ -10,7 +10,8 @@
 
 #include "bytes.h"
 
-/* Is this white space between JSON's tokens (RFC 8259 section 2)? */
+/* Tells whether this is white space between JSON's tokens (RFC 8259 section
+ * 2). */
 static inline bool
 walk_space(int c)
 {
@@ -28,8 +29,9 @@ int walk_open(struct walk *, struct ipc_bytes value, char bracket);
 /* Gives the next member or element; false at the end. name: as written between
  * the quotes, empty in an array. */
 bool walk_next(struct walk *, struct ipc_bytes *name, struct ipc_bytes *value);
-/* Is this the name? A name written with escapes is never found equal. json_scan
- * has made sure that no second name of the same meaning is beside it. */
+/* Tells whether a member has this name. A name written with escapes is never
+ * found equal. json_scan has made sure that no other member of the object has
+ * the same name. */
 bool walk_is(struct ipc_bytes name, const char *);
 
 #endif

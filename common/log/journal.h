@@ -19,8 +19,9 @@ struct journal_field {
 	size_t n;
 };
 
-/* Is descriptor fd the one that JOURNAL_STREAM names, which the journal reads?
- * If fd was redirected, an inherited variable names another file. */
+/* Tells whether descriptor fd is the file that JOURNAL_STREAM names, which the
+ * journal reads. If fd was redirected, an inherited variable names another
+ * file. */
 bool journal_reads(int fd);
 
 /* Opens a socket to journald; call it before confinement. 0 or -1 with

@@ -1,7 +1,7 @@
 /*
  * Layers of confinement, and advice about a layer that does not hold in full.
- * Processes report them as lines "name=enforced|degraded|missing detail". The
- * fixes are here once, for `mcpboxctl doctor` and for the log of a process that
+ * Processes report layers as lines "name=enforced|degraded|missing detail". The
+ * advice is here once, for `mcpboxctl doctor` and for the log of a process that
  * refuses to start.
  */
 #ifndef LAYER_H
@@ -14,13 +14,14 @@
  * has n bytes. */
 const char *layer_fix(const char *name, size_t n);
 /*
- * May a pool run without this layer? True for layers whose work others do if
- * the kernel lacks them, as with an older Landlock or without a cgroup.
+ * Tells whether a pool may run without this layer. True for layers that a
+ * kernel or machine may lack because other layers do their work, for example
+ * with an older Landlock or without a cgroup.
  */
 bool layer_optional(const char *name, size_t n);
 /*
- * Returns the first of these lines that says "missing" of a layer that is not
- * optional; NULL if there is none. *n is the line's length.
+ * Returns the first of the report's lines that says "missing" of a layer that
+ * is not optional, or NULL. *n is the line's length.
  */
 const char *layer_missing(const char *lines, size_t *n);
 

@@ -14,13 +14,13 @@
 #include "show.h"
 
 enum {
-	/* A message longer than this is cut: a line must fit one atomic write
-	 * to a pipe reader and one journal field in practice. */
+	/* A longer message is cut. So a line fits into PIPE_BUF bytes, which a
+	 * pipe takes as one piece (pipe(7)), unless most bytes are escaped. */
 	MSG_MAX = 2048,
-	/* Each byte becomes at most four when escaped, and at most five with
-	 * JSON's doubled backslashes; the frame around them is added. */
+	/* An escaped byte has at most four bytes, or five in JSON, which
+	 * doubles the backslash. 1024 is for the rest of the line. */
 	LINE_MAX_BYTES = 5 * MSG_MAX + 1024,
-	FIELD_MAX = 1024 /* of a journal field beside the message, escaped */
+	FIELD_MAX = 1024 /* of any journal field but the message, escaped */
 };
 
 static const char *log_proc = "mcpbox";
@@ -150,7 +150,8 @@ log_journal(const char *path)
 		    "%s: %s; log lines have no fields", path, strerror(errno));
 }
 
-/* RFC 3339 in UTC with microseconds: time_text gives ms, the rest follows. */
+/* Writes the time as RFC 3339 in UTC with microseconds: three more digits after
+ * the ms of time_text. */
 static void
 time_us(char *out, size_t len)
 {
@@ -219,8 +220,8 @@ to_journal(enum log_level lv, const char *event, const char *execution,
  * Writes a line at once, so that lines of several processes never mix. The
  * reader of a pipe may make us wait (svlogd, a terminal). The journal may not,
  * because a journal that is stuck, or that somebody floods, would then stop
- * every daemon. A line that the journal does not take is counted, and after the
- * next line that it takes another one says how many are missing.
+ * every daemon. A line that the journal does not take is counted. After the
+ * next line that the journal takes, one more line says how many are missing.
  */
 static bool
 to_stderr(const struct line *l)

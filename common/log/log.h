@@ -22,7 +22,7 @@ enum log_level {
 
 enum log_format { LOG_TEXT, LOG_JSON };
 
-/* proc: shown in every line; borrowed for ever. */
+/* Sets up the log. proc: shown in every line; borrowed for ever. */
 void log_init(const char *proc, enum log_format, enum log_level max);
 
 /* Sends lines from now on to journald's socket at `path` (JOURNAL_SOCKET) as
@@ -37,10 +37,11 @@ void log_journal(const char *path);
  * log lines. Writes at most len bytes to out, its NUL included. */
 void log_escape(char *out, size_t len, const char *s, size_t n);
 
-/* event: a stable snake_case name. The message is escaped as a whole. */
+/* Logs an event. event: a stable snake_case name. The message is escaped as a
+ * whole. */
 void log_event(enum log_level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Does the same for one execution and principal (each may be NULL). */
+/* Logs an event of one execution and principal (each may be NULL). */
 void log_call(enum log_level, const char *event, const char *execution_id,
     const char *principal, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

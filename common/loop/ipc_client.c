@@ -1,7 +1,7 @@
 /*
- * A connection that is kept up: when it ends, another attempt follows after
- * a pause that doubles from IPC_BACKOFF_MIN_MS to IPC_BACKOFF_MAX_MS and
- * falls back once a HELLO came. Start order of the daemons never matters.
+ * A connection that is kept up: when it ends, another attempt follows after a
+ * pause that doubles from IPC_BACKOFF_MIN_MS to IPC_BACKOFF_MAX_MS and returns
+ * to the minimum once a HELLO came. Start order of the daemons never matters.
  */
 #include <sys/socket.h>
 

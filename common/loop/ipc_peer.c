@@ -45,7 +45,7 @@ ipc_hello_epoch(void)
 	return &hello_epoch;
 }
 
-/* Returns the failure of our requests when this peer is gone. */
+/* Returns the failure that our requests get when this peer is gone. */
 static enum failure
 gone_failure(const struct ipc_peer *p)
 {
@@ -435,8 +435,8 @@ ipc_request(struct ipc_peer *p, enum ipc_type type, const void *msg,
 	if (p->closing)
 		return -1;
 	if (p->nwaiters >= IPC_WAITERS_MAX) {
-		/* A peer that left so many requests unanswered past their time
-		 * will never answer them. Only a new connection helps. */
+		/* A peer that has left this many requests unanswered past their
+		 * time will never answer them. Only a new connection helps. */
 		if (p->nlate > IPC_WAITERS_MAX / 2) {
 			log_event(LOG_LV_WARN, "ipc_silent",
 			    "%s left %zu requests unanswered; closing it",

@@ -4,9 +4,9 @@
  * answers.
  *
  * A peer that breaks a rule (wrong role, state, size, descriptor count, a
- * trailing byte, an answer to nothing) is logged once and closed; its message
- * has no effect. Callbacks run on the loop; a callback may close any peer, its
- * own included.
+ * trailing byte, an answer without a request) is logged once and closed; its
+ * message has no effect. Callbacks run on the loop; a callback may close any
+ * peer, its own included.
  */
 #ifndef IPC_PEER_H
 #define IPC_PEER_H
@@ -26,8 +26,8 @@ struct ipc_handlers {
 	/* A request or event, already permitted by the table. Decode it with
 	 * ipc_decode; answer requests with ipc_answer. -1 closes the peer. */
 	int (*message)(struct ipc_peer *, struct ipc_frame *, void *arg);
-	/* The connection ended; waiters were already told. The peer is freed
-	 * after this returns. May be NULL. */
+	/* The connection ended; its waiters were already called. The peer is
+	 * freed after this returns. May be NULL. */
 	void (*down)(struct ipc_peer *, void *arg);
 };
 
@@ -67,17 +67,17 @@ struct ipc_client *ipc_client_new(struct event_base *, const char *path,
     const struct ipc_handlers *, void *arg, struct err *);
 void ipc_client_free(struct ipc_client *);
 /* Returns the open peer, or NULL while the connection is down or the other side
- * listens no more. */
+ * has stopped listening. */
 struct ipc_peer *ipc_client_peer(struct ipc_client *);
 /* Returns the enum ipc_role that the client connects to. For a NULL client
  * returns 0, which is no role. */
 unsigned ipc_client_role(const struct ipc_client *);
-/* Is the connection down because the other side speaks another IPC table? Then
- * an upgrade is under way (failure UPGRADING). */
+/* Tells whether the connection is down because the other side has another IPC
+ * table. Then an upgrade is under way (failure UPGRADING). */
 bool ipc_client_other_build(const struct ipc_client *);
 
-/* Adopts a connected socket (a socketpair end: possession is the right).
- * With hello=false it starts in `state` without HELLO. */
+/* Adopts a connected socket (one end of a socketpair: holding it is the right
+ * to use it). With hello=false it starts in `state` without HELLO. */
 struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock, const char *name,
     enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
     const struct ipc_handlers *, void *arg, struct err *);
@@ -92,8 +92,8 @@ void ipc_peer_set_state(struct ipc_peer *, enum ipc_state);
  * is then closed, its down callback runs from the loop). */
 int ipc_send(struct ipc_peer *, enum ipc_type, const void *msg);
 /* Queues an answer or part to request id `request`. 0, or -1 if it could not be
- * sent. Then a final answer is replaced by REFUSED (lost), unless the peer is
- * down. */
+ * sent. If -1 and the peer is not down, a final answer is replaced by REFUSED
+ * (lost). */
 int ipc_answer(
     struct ipc_peer *, uint64_t request, enum ipc_type, const void *msg);
 /* Answers REFUSED. */
@@ -110,7 +110,7 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
  * (FAILURE_UPGRADING: asking again is safe). The loop always calls cb, never
  * ipc_request itself; if ipc_request returns -1, cb is never called. After
  * ipc_forget(peer, id) cb never runs. A closing peer exists until all its
- * waiters were told, so the caller may keep the pointer to the peer beside the
+ * waiters were called, so the caller may keep the pointer to the peer with the
  * id (ipc_client_peer returns NULL by then).
  */
 typedef void ipc_answer_cb(

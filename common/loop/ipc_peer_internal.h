@@ -11,16 +11,16 @@
  * leak. */
 enum { IPC_PEERS_MAX = 64 };
 /* A daemon needs one connection, or two while it reconnects. Some three hundred
- * descriptors may be on their way in the socket's buffer of each. They count
- * against our RLIMIT_NOFILE (proc.c raises it). */
+ * descriptors may be on their way in each connection's socket buffer. These
+ * count against our RLIMIT_NOFILE (proc.c raises it). */
 enum { IPC_DAEMON_PEERS_MAX = 24 };
 /* Chains of waiters, by id. With IPC_WAITERS_MAX waiters each chain has 16. */
 enum { IPC_CHAINS = 256 };
 /* Frames taken from one peer before others get their turn. */
 enum { IPC_BURST = 32 };
 
-/* Time, in ms, for a peer that listens no more: until then it answers the
- * requests that it has read, and closes. A daemon needs less to end
+/* Time, in ms, in which a peer that has stopped listening may answer the
+ * requests that it has read, and close. A daemon needs less to end
  * (admind/daemon/drain.c). */
 enum { IPC_DEAF_MS = 3000 };
 
@@ -65,9 +65,9 @@ struct ipc_peer {
 	uint64_t next_id;
 	bool hello, was_up, closing, paused;
 	bool guarded;   /* a runner's: rights.h */
-	bool finishing; /* we listen no more (ipc_peer_finish) */
+	bool finishing; /* we have stopped listening (ipc_peer_finish) */
 	bool ended;     /* finishing, and everything was read */
-	bool deaf;      /* the other side listens no more (ipc_send.c) */
+	bool deaf;      /* the other side has stopped listening */
 	struct ipc_id epoch;
 	char *layers;
 	struct ipc_server *server; /* NULL unless accepted */
@@ -111,8 +111,8 @@ int ipc_peer_enqueue(
 void ipc_peer_writable(int fd, short what, void *peer);
 /* Drops unsent frames; the loop tells those who wait for their answers. */
 void ipc_peer_drop_out(struct ipc_peer *);
-/* ipc_peer.c: makes the loop tell the waiter of this id, if there is one,
- * UPGRADING. */
+/* ipc_peer.c: makes the loop tell the waiter of this id, if there is one, that
+ * its request failed with UPGRADING. */
 void ipc_peer_unsent(struct ipc_peer *, uint64_t waiter);
 
 /* Make the owner of a peer forget it, because the peer was reaped. */

@@ -42,9 +42,9 @@ ipc_peer_drop_out(struct ipc_peer *p)
 	}
 }
 
-/* Notes that the other side listens no more. It may still answer for
- * IPC_DEAF_MS. A peer that only pretends this just gets no requests for that
- * time. */
+/* Notes that the other side has stopped listening. That side may still answer
+ * for IPC_DEAF_MS. A peer that only pretends this just gets no requests for
+ * that time. */
 static void
 gone_deaf(struct ipc_peer *p)
 {
@@ -74,8 +74,8 @@ ipc_peer_writable(evutil_socket_t fd, short what, void *arg)
 				event_add(p->writable, NULL);
 				return;
 			}
-			/* The socket counts as writable, so only waiting
-			 * helps. */
+			/* epoll still reports the socket as writable, so only
+			 * waiting helps. */
 			if (errno == ETOOMANYREFS || errno == ENOBUFS) {
 				event_add(p->again, &again);
 				return;
@@ -147,8 +147,8 @@ ipc_answer(
 	if (ipc_peer_enqueue(p, type, request, msg) == 0)
 		return 0;
 	/* There are no descriptors or no memory for a large answer: send a
-	 * small one, so that the other process does not wait in vain. The work
-	 * that it asked for has been done. */
+	 * small one, so that the other process does not wait for nothing. The
+	 * work that it asked for has been done. */
 	if (!p->closing && type != IPC_REFUSED &&
 	    ipc_info(type)->kind == IPC_KIND_ANS)
 		(void)ipc_refuse(p, request, FAILURE_LOST,

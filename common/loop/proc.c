@@ -81,8 +81,8 @@ proc_end(struct proc *p)
 }
 
 /*
- * -T: prints the settings that the process would run with, in a form that -f
- * reads back.
+ * Handles -T: prints the settings that the process would run with, in a form
+ * that -f reads back.
  */
 static void
 dump_and_exit(const struct conf *c)

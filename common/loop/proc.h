@@ -25,11 +25,11 @@ struct proc {
 };
 
 /*
- * Sets fn, which makes the checks of -t beyond the table of settings, such as
- * of a list in a string. Call this before proc_start. If fn returns -1 with
- * err, the file is refused. fn does not check other files, which -t need not be
- * able to read. A reload runs -t first, so that a wrong file changes nothing
- * (docs/decisions/0055).
+ * Sets fn, which makes the checks of -t beyond the table of settings, for
+ * example of a list in a string. Call this before proc_start. If fn returns -1
+ * with err, the file is refused. fn does not check other files, which -t need
+ * not be able to read. A reload runs -t first, so that a wrong file changes
+ * nothing (docs/decisions/0055).
  */
 void proc_check_with(int (*fn)(const struct conf *, struct err *));
 /* Takes over from the service manager (service.h), parses argv, loads the

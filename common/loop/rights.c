@@ -109,11 +109,11 @@ rights_recv(int sock, void *p, size_t n, int flags)
 }
 
 /*
- * Is there something unread? Called when nothing more can come. A packet
+ * Tells whether a packet is unread. Called when nothing more can come. A packet
  * without bytes reads like the end of input. But SO_PASSCRED makes the kernel
- * add the sender's name, for which there is no room here: so each packet is
- * marked as truncated, and the end is not. (The end of a stream is marked, too:
- * then the socket is given away for nothing.)
+ * add the sender's name, for which there is no room here. So each packet is
+ * marked as truncated, and the end of input is not. (The end of a stream is
+ * marked, too: then the socket is given to the closer for nothing.)
  */
 static bool
 unread(int sock)
@@ -136,9 +136,9 @@ say_closed(void)
 	owed = send(closer, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == -1;
 }
 
-/* Gives a socket to the closer, which holds it until we have closed ours, so
- * our close isn't the last. say_closed() tells the closer so, and if that
- * fails, the next socket does. */
+/* Gives a socket to the closer, which holds it until we have closed our
+ * descriptor, so our close isn't the last. say_closed() tells the closer of our
+ * close. If that fails, the closer learns of our close from the next socket. */
 static bool
 give(int sock)
 {

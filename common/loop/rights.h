@@ -22,31 +22,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Can the kernel refuse descriptors at a socket of ours? */
+/* Tells whether the kernel can refuse descriptors at a socket of ours. */
 bool rights_refusable(void);
 
-/* Sets the socket to the process that closes for us, where the kernel can't
- * refuse. sock is owned from now on. Called once, before the first
- * rights_guard. */
+/* Sets the socket that leads to the closer, which closes sockets for us if the
+ * kernel can't refuse descriptors. sock is owned from now on. Called once,
+ * before the first rights_guard. */
 void rights_closer(int sock);
 
 /*
- * Guards a new AF_UNIX socket, stream or packets, before any process has its
- * other end: we never take descriptors from a guarded socket. 0, or -1 with
+ * Guards a new AF_UNIX socket (stream or packets), before any process has the
+ * other end. We never take descriptors from a guarded socket. 0, or -1 with
  * errno (ENOPROTOOPT: the kernel can't refuse, and there is no closer).
  */
 int rights_guard(int sock);
 
-/* Would the next packet (not of a stream) bring descriptors? Receives nothing,
- * so no descriptor is closed here. If true, close the socket by
- * rights_close. */
+/* Tells whether the next packet (not of a stream) would bring descriptors.
+ * Receives nothing, so no descriptor is closed here. If true, close the socket
+ * by rights_close. */
 bool rights_come(int sock);
 
 /* Receives from a guarded socket as recv(2) does, without waiting. -1 with
- * EPROTO: descriptors came with it, and nothing was received. */
+ * EPROTO: descriptors came with the bytes, and nothing was received. */
 ssize_t rights_recv(int sock, void *p, size_t n, int flags);
 
-/* Closes a guarded socket. The other end is told at once. */
+/* Closes a guarded socket. The other end sees the close at once. */
 void rights_close(int sock);
 
 #endif

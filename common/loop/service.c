@@ -18,7 +18,7 @@
 
 enum {
 	FDS_FIRST = 3, /* SD_LISTEN_FDS_START */
-	FDS_MAX = 8,   /* more than any program here has names for */
+	FDS_MAX = 8,   /* more descriptors than any program here names */
 	NAME_MAX_BYTES = 64,
 	STATUS_MAX = 256,
 	/* Time between two looks at the status. A person reads it, so seconds
@@ -60,7 +60,8 @@ take(const char *name, char *buf, size_t len)
 	return fits && n > 0;
 }
 
-/* Does the same for a number. Returns 0 if the variable is unset or wrong. */
+/* Takes a number from the environment in the same way. Returns 0 if the
+ * variable is unset or wrong. */
 static uint64_t
 take_number(const char *name)
 {
@@ -220,8 +221,8 @@ tell(const char *text, int flags)
 
 /*
  * Sends the status, escaped. The line may quote text of other programs
- * (PostgreSQL's message). A newline in it would begin another assignment, such
- * as "MAINPID=1".
+ * (PostgreSQL's message). A newline in the text would begin another assignment,
+ * such as "MAINPID=1".
  */
 static void
 send_status(const char *first, const char *status, int flags)

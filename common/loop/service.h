@@ -3,9 +3,10 @@
  * sd_listen_fds(3), sd_watchdog_enabled(3), without libsystemd
  * (docs/decisions/0054).
  *
- * Without a manager that speaks this (runit, a shell) nothing is passed and
- * every call here does nothing. The variables are read once, in service_start,
- * and taken out of the environment, so that no child believes it is meant.
+ * Without a manager that sends these messages (runit, a shell) nothing is
+ * passed and every call here does nothing. The variables are read once, in
+ * service_start, and taken out of the environment, so that no child takes them
+ * as its own.
  */
 #ifndef SERVICE_H
 #define SERVICE_H
@@ -22,10 +23,10 @@ void service_start(void);
 
 /* Returns the inherited descriptor that the manager gave this name
  * (FileDescriptorName=), or -1 if none was passed: then listen yourself. The
- * descriptor is close-on-exec and belongs to the caller; a second call for it
- * exits. httpd_new_inherited checks its kind. If descriptors were passed under
- * other names only, or two under this name, the unit would serve no one: exits
- * with a message. */
+ * descriptor is close-on-exec and belongs to the caller; a second call for this
+ * name exits. httpd_new_inherited checks its kind. If descriptors were passed
+ * under other names only, or two under this name, the unit would serve no one:
+ * exits with a message. */
 int service_listener(const char *name);
 
 /* Sends READY=1 with STATUS=, and from then on WATCHDOG=1 from the loop, twice
@@ -38,14 +39,14 @@ void service_ready(struct event_base *, const char *status);
  * person. Control characters are escaped, so it may quote foreign text. */
 void service_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Sets say, which gives the line every few seconds from service_ready on, for
- * processes whose state changes often: between two calls of say they only
- * count. say writes at most len bytes with NUL. It is not called without a
- * manager. */
+/* Sets say, which writes the status line. It is called every few seconds after
+ * service_ready. This is for processes whose state changes often: between two
+ * calls of say they only count. say writes at most len bytes with NUL. Without
+ * a manager it is not called. */
 void service_status_from(
     void (*say)(char *buf, size_t len, void *arg), void *arg);
 
-/* Sends STOPPING=1 and its STATUS=; no longer asks the function of
+/* Sends STOPPING=1 with a STATUS=, and no longer calls the function of
  * service_status_from. Harmless when repeated. */
 void service_stopping(void);
 

@@ -23,9 +23,9 @@ find(const struct admin_action *a, const char *name, size_t n,
 }
 
 /*
- * Is v free of U+0000 at every depth, names included? JSON can write U+0000 and
- * PostgreSQL's text can't hold it, so it is refused with a sentence. json_scan
- * has bounded the depth.
+ * Tells whether v is free of U+0000 at every depth, names included. JSON can
+ * write U+0000 but PostgreSQL's text can't hold it, so U+0000 is refused with a
+ * sentence. json_scan has bounded the depth.
  */
 static bool
 without_nul(struct json_object *v)

@@ -24,8 +24,8 @@ json_parse(
 		return -1;
 	if (n > INT_MAX)
 		return err_set(err, FAILURE_TOO_LARGE, "text too long");
-	/* One more level for a scalar in the innermost container, and one
-	 * because the tokener counts from the text itself. */
+	/* One more level is for a scalar in the innermost container, and
+	 * another because the tokener counts the text itself as a level. */
 	if ((tok = json_tokener_new_ex(JSON_DEPTH_MAX + 2)) == NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
 	/* The pre-scan is stricter than JSON_TOKENER_STRICT; that flag would

@@ -19,14 +19,14 @@
 
 struct json_object; /* json-c's */
 
-/* json_scan, then json-c with VALIDATE_UTF8. The caller releases with
- * json_object_put. A text `null` gives *o = NULL. */
+/* Parses by json_scan, then by json-c with VALIDATE_UTF8. The caller releases
+ * with json_object_put. A text `null` gives *o = NULL. */
 int json_parse(const uint8_t *, size_t, struct json_object **, struct err *);
 
-/* Exact getters on an object: 1 present with that very type, 0 absent,
- * -1 present with another type or out of range (err names the member;
- * INT64_MIN and numbers written with a point or exponent are no integers
- * here). Strings are NUL-terminated and may contain NUL: mind *n. */
+/* Exact getters on an object: 1 present with that very type, 0 absent, -1
+ * present with another type or out of range (err names the member; INT64_MIN
+ * and numbers written with a point or exponent are no integers here). Strings
+ * are NUL-terminated and may contain NUL, so use *n. */
 int json_get_str(struct json_object *, const char *name, const char **s,
     size_t *n, struct err *);
 int json_get_int(struct json_object *, const char *name, int64_t min,

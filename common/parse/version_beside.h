@@ -1,5 +1,5 @@
 /*
- * Facts for a reviewer beside the difference of two versions.
+ * Facts that a reviewer sees next to the difference of two versions.
  */
 #ifndef VERSION_BESIDE_H
 #define VERSION_BESIDE_H
@@ -10,9 +10,9 @@
 /*
  * Adds members to *json, which is one JSON object and stays one (on failure
  * json->failed): `marks` of this version (version_marks.h), and rejections,
- * rejected_before and secrets_missing of the circumstances. circumstances comes
+ * rejected_before and secrets_missing from circumstances. circumstances comes
  * from admind: JSON members without braces. No other member of circumstances is
- * added, and none at all if it is not JSON.
+ * added, and none at all if circumstances is not JSON.
  */
 void version_beside(struct buf *json, const uint8_t *preimage, size_t n,
     struct ipc_bytes circumstances);

@@ -1,14 +1,14 @@
 /*
- * Per-call approval: the pre-image of one call, to which a person says yes. It
- * is the text "mcpbox call 1" and a NUL, then a TLV list of the fields below:
- * each once, in this order. SHA-256 over all of it names the request. The vault
- * seals that hash; admind-http and mcpboxctl show the pre-image and compute the
- * hash themselves, as for versions (version.h).
+ * Per-call approval: the pre-image of one call, to which a person says yes. The
+ * pre-image is the text "mcpbox call 1" and a NUL, then a TLV list of the
+ * fields below: each once, in this order. SHA-256 over the whole pre-image
+ * names the request. The vault seals that hash; admind-http and mcpboxctl show
+ * the pre-image and compute the hash themselves, as for versions (version.h).
  *
- * One content has one pre-image. It is bound to the caller, to the version
- * called (by its hash, so not to a later version of the same name), to every
- * byte of the arguments and to a time. Two equal calls differ by the request's
- * id, so a yes is for one call only.
+ * One content has one pre-image. The pre-image is bound to the caller, to the
+ * version called (by its hash, so not to a later version of the same name), to
+ * every byte of the arguments and to a time. Two equal calls differ by the
+ * request's id, so a yes is for one call only.
  */
 #ifndef CALLREQ_H
 #define CALLREQ_H
@@ -24,8 +24,8 @@ enum {
 	CALLREQ_NAME_MAX = 64,       /* exposed name */
 	CALLREQ_PRINCIPAL_MAX = 254, /* an e-mail address, RFC 5321 */
 	CALLREQ_MAX = CALLREQ_ARGUMENTS_MAX + 1024,
-	/* Longest time, in ms, for which a yes may be asked for and used.
-	 * People don't mean a call of the day before yesterday. */
+	/* Longest time, in ms, for which a yes may be asked for and used. A
+	 * person's yes is not meant for a call of the day before yesterday. */
 	CALLREQ_LIFE_MAX_MS = 24 * 60 * 60 * 1000
 };
 
@@ -55,7 +55,7 @@ int callreq_write(const struct callreq *, struct buf *b, struct err *);
  * FAILURE_INVALID_PARAMS. */
 int callreq_read(
     const void *preimage, size_t n, struct callreq *out, struct err *);
-/* Do these bytes begin as such a pre-image does? */
+/* Tells whether these bytes begin like the pre-image of a call. */
 bool callreq_is(const void *preimage, size_t n);
 /* Writes a pre-image as a JSON object for people and REST, in ASCII as
  * version_json does. Needs only jsonw. */

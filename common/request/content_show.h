@@ -11,8 +11,8 @@
 #include "buf.h"
 #include "err.h"
 
-/* 0, or -1 if the content is none of version.h, callreq.h and grantreq.h, or is
- * too large. */
+/* Appends the object to out. 0, or -1 if the content has no form of version.h,
+ * callreq.h or grantreq.h, or is too large. */
 int content_show_json(
     const void *preimage, size_t n, struct buf *out, struct err *);
 

@@ -34,8 +34,8 @@ static const char *const names[] = {[GRANTREQ_KIND] = "kind",
 
 /* ---- hosts ---- */
 
-/* Has the text only characters of hosts and addresses? A NUL or a letter of
- * another script is refused here. */
+/* Tells whether the text has only characters of hosts and addresses. A NUL or a
+ * letter of another script is refused here. */
 static bool
 plain(struct ipc_bytes host)
 {
@@ -401,7 +401,8 @@ grantreq_read(
 	out->kind = (enum grant_kind)kind;
 	while (want != 0) {
 		rc = tlv_next(&r, &f);
-		/* A module that is not recorded ends after its name. */
+		/* The fields of a module that is not recorded end after its
+		 * name. */
 		if (want == GRANTREQ_VERSION &&
 		    (rc == 0 || (rc == 1 && f.tag == GRANTREQ_AFFECTED)))
 			return take_affected(&r, &f, rc, out, e);

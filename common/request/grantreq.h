@@ -1,14 +1,15 @@
 /*
  * Grants: the pre-image that a person approves in the queues of modules and of
- * network access. It is the text "mcpbox grant 1" and a NUL, then a TLV list of
- * the fields below in this order. SHA-256 over all of it names the request. The
- * vault seals that hash; admind-http and mcpboxctl show the pre-image and
- * compute the hash themselves, as for versions (version.h).
+ * network access. The pre-image is the text "mcpbox grant 1" and a NUL, then a
+ * TLV list of the fields below in this order. SHA-256 over the whole pre-image
+ * names the request. The vault seals that hash; admind-http and mcpboxctl show
+ * the pre-image and compute the hash themselves, as for versions (version.h).
  * docs/decisions/0037.
  *
  * One content has one pre-image. A host has one spelling (grantreq_host), so
  * the host shown is the host opened. AFFECTED are the serving versions that
- * this grant touches. When they change, the request becomes another one.
+ * this grant touches. When these versions change, the pre-image is that of
+ * another request.
  */
 #ifndef GRANTREQ_H
 #define GRANTREQ_H
@@ -35,7 +36,7 @@ enum grantreq_tag {
 	GRANTREQ_REQUEST = 2,     /* uuid of the request */
 	GRANTREQ_SERVER_ID = 3,   /* uuid */
 	GRANTREQ_SERVER_NAME = 4, /* text */
-	/* of a module; the last four only if it is in the store */
+	/* of a module; the last four only if the module is in the store */
 	GRANTREQ_TOOL_ID = 5,   /* uuid */
 	GRANTREQ_TOOL_NAME = 6, /* text */
 	GRANTREQ_NAME = 7,      /* text, as PyPI normalises it */
@@ -56,8 +57,7 @@ struct grantreq {
 	struct ipc_id request, server, tool;
 	struct ipc_bytes server_name, tool_name, name, version; /* borrowed */
 	struct ipc_bytes proto, host;
-	bool
-	    recorded; /* a module: is it in the store, so can it be approved? */
+	bool recorded; /* the module is in the store, so it can be approved */
 	struct ipc_hash digest;
 	uint64_t files, size, port;
 	size_t naffected;
@@ -70,7 +70,7 @@ int grantreq_read(
     const void *preimage, size_t n, struct grantreq *, struct err *);
 /* Returns the i-th version hash, 32 bytes. */
 const uint8_t *grantreq_affected(const struct grantreq *, size_t i);
-/* Do these bytes begin as such a pre-image does? */
+/* Tells whether these bytes begin like the pre-image of a grant. */
 bool grantreq_is(const void *preimage, size_t n);
 /* Writes a pre-image as a JSON object for people and REST, in ASCII as
  * version_json does. */
@@ -92,21 +92,22 @@ enum grant_host {
 	GRANT_HOST_ANY = 5   /* *: every host whose address is public */
 };
 /*
- * Returns the kind of a host. It is BAD unless it is in its one spelling:
- * lower-case letters, digits and dashes in labels of 1 to 63, no final dot, no
- * digit at the beginning of the last label; *. before two labels at least; *
- * alone; or an address as inet_ntop(3) writes it. localhost, link-local,
- * multicast and IPv4 in IPv6 are BAD, too: no one may grant them. (A loopback
- * or private address is covered only by a grant of exactly that address and
- * port: netgrant.h.)
+ * Returns the kind of a host. A host is BAD unless it has its only valid
+ * spelling: lower-case letters, digits and dashes in labels of 1 to 63, no
+ * final dot, no digit at the beginning of the last label; *. before two labels
+ * at least; * alone; or an address as inet_ntop(3) writes it. localhost,
+ * link-local, multicast and IPv4 in IPv6 are BAD, too: no one may grant them.
+ * (A loopback or private address is covered only by a grant of exactly that
+ * address and port: netgrant.h.)
  */
 enum grant_host grantreq_host(struct ipc_bytes);
 
 /*
- * Appends to line, as netgrant.h spells it, an entry that an author wrote in
- * `requires`: host, host:port, *.domain, *, udp:host:port or [IPv6]:port, in
- * any case, with or without a final dot. SQL's need_parts() does the same. 0,
- * or -1 with FAILURE_INVALID_PARAMS; then line is as it was. Fuzzed.
+ * Appends to line an entry that an author wrote in `requires`, in the spelling
+ * of netgrant.h. The entry is host, host:port, *.domain, *, udp:host:port or
+ * [IPv6]:port, in any case, with or without a final dot. SQL's need_parts()
+ * does the same. 0, or -1 with FAILURE_INVALID_PARAMS; line is then unchanged.
+ * Fuzzed.
  */
 int grantreq_need(struct ipc_bytes text, struct buf *line, struct err *);
 

@@ -101,8 +101,8 @@ equal(struct ipc_bytes a, struct ipc_bytes b)
 	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
-/* Does the grant name this host? *.example.org names a.example.org and
- * b.a.example.org, but not example.org. */
+/* Tells whether the grant names this host. *.example.org names a.example.org
+ * and b.a.example.org, but not example.org. */
 static bool
 names(const struct netgrant *g, struct ipc_bytes name)
 {

@@ -38,12 +38,14 @@ int netgrant_read(struct ipc_bytes line, struct netgrant *, struct err *);
 /* Takes the next line off a list. Returns 1, 0 if the list is empty, or -1 if
  * it begins with no line (or one too long). */
 int netgrant_next(struct ipc_bytes *list, struct netgrant *, struct err *);
-/* Does a grant (declared false) or a declaration (true) cover this? host: a
- * name in lower case without a final dot, or an address as inet_ntop(3) writes
- * it (is_address). This does not judge whether an address is public. */
+/* Tells whether a grant (declared false) or a declaration (true) covers this
+ * target. host: a name in lower case without a final dot, or an address as
+ * inet_ntop(3) writes it (is_address). This does not judge whether an address
+ * is public. */
 bool netgrant_covers(const struct netgrant *, bool declared,
     enum netgrant_proto, struct ipc_bytes host, bool is_address, uint16_t port);
-/* May this name be resolved at all, because some line of the list has it? */
+/* Tells whether this name may be resolved at all, because a line of the list
+ * names it. */
 bool netgrant_names(struct ipc_bytes list, struct ipc_bytes name);
 
 #endif

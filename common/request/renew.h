@@ -6,17 +6,18 @@
 #define RENEW_H
 
 enum {
-	/* Rows of one piece. A stop between two pieces costs at most this much
-	 * repeated work, and the database's locks are short. */
+	/* Rows of one message. If a rotation stops between two messages, at
+	 * most this much work is repeated. Small messages also keep the
+	 * database's locks short. */
 	RENEW_MAX = 256,
-	/* If rows are large, admind sends fewer of them than RENEW_MAX: a
-	 * renewed piece carries each value twice and must fit one message. */
+	/* If rows are large, admind sends fewer of them than RENEW_MAX:
+	 * RENEW_STORE carries each value twice and must fit one message. */
 	RENEW_BYTES_MAX = 1024 * 1024
 };
 
 /* Fields of one row, in this order; each row begins with its ID. */
 enum renew_tag {
-	RENEW_ID = 1,     /* of the row, and the order of passes */
+	RENEW_ID = 1,     /* the row's id; a pass goes in the order of ids */
 	RENEW_PLACE = 2,  /* ROWS: row of stored.h; or anchor's row number */
 	RENEW_COLUMN = 3, /* ROWS: column of stored.h; or anchor's head, hex */
 	RENEW_VALUE = 4,  /* the value as it is stored */

@@ -19,13 +19,14 @@ enum review_mode {
 enum review_queue { REVIEW_TOOL, REVIEW_MODULE, REVIEW_NETWORK, REVIEW_QUEUES };
 
 enum {
-	/* Days for which automatic modes hold: long enough to forget them, so
-	 * they end. */
+	/* Days for which automatic modes hold. People forget such modes, so the
+	 * modes end by themselves. */
 	REVIEW_DAYS_MAX = 90,
 	REVIEW_DAYS_DEFAULT = 30
 };
 
-/* These return NULL for a number that is no mode or no queue. */
+/* The next two functions return NULL for a number that is no mode or no
+ * queue. */
 const char *review_mode_name(uint64_t);
 const char *review_queue_name(unsigned);
 /* Finds a mode by its name. 0 or -1. */

@@ -1,8 +1,8 @@
 /*
  * See json_alike.h. One pass, which builds nothing. The content of each open
  * container goes into one number; for an object this is a sum, because the
- * order of members has no meaning. A caller who makes two texts of one digest
- * has two of his own calls taken for one, and no other caller's.
+ * order of members has no meaning. If a caller makes two texts of one digest,
+ * two of the caller's own calls are taken for one. Other callers lose nothing.
  */
 #include <string.h>
 

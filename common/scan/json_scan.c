@@ -21,8 +21,8 @@
 enum {
 	NAMES_ROOM =
 	    32, /* names that need no memory: most requests have fewer */
-	/* Up to so many names are compared pair by pair. More names are sorted,
-	 * because a text's author chooses how many there are. */
+	/* Up to this many names are compared pair by pair. More names are
+	 * sorted, because a text's author chooses how many there are. */
 	PAIRS_MAX = 12
 };
 
@@ -173,7 +173,7 @@ scan_string(struct scan *s, const uint8_t **in, size_t *n, bool *ascii)
 	return refuse(s, start, "unfinished string");
 }
 
-/* Orders by hash, then by code points. So equal names end side by side, and
+/* Orders by hash, then by code points. So equal names become neighbours, and
  * names made to collide cost no more than a comparison of their text. */
 static int
 name_cmp(const void *va, const void *vb)
@@ -304,11 +304,12 @@ digit(const struct scan *s)
 }
 
 /*
- * Would this number be infinite as an IEEE 754 double? It would if its value is
- * at least 2^1024 - 2^970, the midpoint above the largest finite double. Take
- * the number with its point after the first significant digit. An exponent
- * under 308 is then always small enough, one over 308 always too large; at 308
- * the digits decide. ndot is the number of digits before the point.
+ * Tells whether this number would be infinite as an IEEE 754 double, which it
+ * is if its value is at least 2^1024 - 2^970, the midpoint above the largest
+ * finite double. Take the number with its point after the first significant
+ * digit. An exponent under 308 is then always small enough, one over 308 always
+ * too large; at 308 the digits decide. ndot is the number of digits before the
+ * point.
  */
 static bool
 number_infinite(const uint8_t *p, const uint8_t *end, size_t ndot, long exp)
@@ -349,7 +350,8 @@ number_infinite(const uint8_t *p, const uint8_t *end, size_t ndot, long exp)
 static int
 scan_number(struct scan *s)
 {
-	/* Beyond this no text of our size has the digits to make up for it. */
+	/* Beyond this exponent no text of our size has enough digits to make up
+	 * for the exponent. */
 	const long exp_max = 100000000;
 	const uint8_t *at = s->p, *digits;
 	size_t ndot;
@@ -416,7 +418,8 @@ scan_scalar(struct scan *s)
 }
 
 /* Scans on after a value: closing brackets, then the comma and the name of the
- * next value. Returns 1 if a value is due, 0 if the text ended well, or -1. */
+ * next value. Returns 1 if a value must follow, 0 if the text ended well, or
+ * -1. */
 static int
 after_value(struct scan *s)
 {
@@ -488,8 +491,8 @@ scan_text(struct scan *s)
 int
 json_scan(const uint8_t *text, size_t n, struct err *err)
 {
-	/* Set member by member: most of s is room, which is written before it
-	 * is read. */
+	/* s is set member by member: most of s is space that is written before
+	 * it is read. */
 	struct scan s __attribute__((uninitialized));
 	int rc;
 

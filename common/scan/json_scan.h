@@ -13,12 +13,12 @@
 #include "err.h"
 
 /*
- * One linear pass: strict UTF-8, no BOM, no raw control characters, number
- * grammar of RFC 8259 with finite double value, depth <= JSON_DEPTH_MAX,
- * members and elements <= JSON_MEMBERS_MAX, no duplicate names in an object
- * after unescaping, no U+0000 in a name (json-c would cut it there), no lone
- * surrogate escapes, one value and nothing after it but white space. 0, or -1
- * with byte offset and rule in err (FAILURE_PARSE).
+ * Checks a text in one linear pass: strict UTF-8, no BOM, no raw control
+ * characters, number grammar of RFC 8259 with finite double value, depth <=
+ * JSON_DEPTH_MAX, members and elements <= JSON_MEMBERS_MAX, no duplicate names
+ * in an object after unescaping, no U+0000 in a name (json-c would cut it
+ * there), no lone surrogate escapes, one value and nothing after it but white
+ * space. 0, or -1 with byte offset and rule in err (FAILURE_PARSE).
  */
 int json_scan(const uint8_t *, size_t, struct err *);
 
@@ -28,7 +28,7 @@ int json_scan(const uint8_t *, size_t, struct err *);
 int json_slice(const uint8_t *text, size_t n, const char *const *path,
     const uint8_t **p, size_t *len);
 
-/* Does the same for several members of the top-level object, in one pass. */
+/* Finds the slices of several members of the top-level object in one pass. */
 struct json_wanted {
 	const char *name;
 	size_t len;       /* of the name */
@@ -45,7 +45,8 @@ int json_unescape(const uint8_t *, size_t, struct buf *out);
 /* Appends the decoded inside of a string, without its quotes, of text that
  * json_scan accepted. */
 void json_unescape_inside(const uint8_t *, size_t, struct buf *out);
-/* Returns the next code point of the inside of such a string. */
+/* Returns the next code point of the inside of a string that json_scan
+ * accepted. */
 uint32_t json_slice_point(const uint8_t **);
 
 #endif

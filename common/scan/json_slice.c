@@ -59,7 +59,7 @@ skip_space(struct cursor *c)
 		c->p++;
 }
 
-/* Moves past the string at c->p; true: some of it is written with escapes. */
+/* Moves past the string at c->p; true: the string has escapes. */
 static bool
 skip_string(struct cursor *c)
 {

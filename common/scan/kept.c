@@ -25,13 +25,14 @@ static const struct row rows[] = {
 enum {
 	NROWS = sizeof(rows) / sizeof(rows[0]),
 	SHORTEST = 3, /* bytes of the shortest name, "pin" */
-	/* A string that may be JSON and is longer than this is not looked into,
-	 * so its text is not kept: little of it would be left. */
+	/* A string that may be JSON and is longer than this is not searched, so
+	 * its text is not kept: little of the text would be left. */
 	NESTED_MAX = 128 * 1024,
-	/* A string so many times longer than the whole kept form is not looked
-	 * into, either, because the caller decides how long arguments are. */
+	/* A string that is this many times longer than the whole kept form is
+	 * not searched, either, because the caller decides how long arguments
+	 * are. */
 	NESTED_TIMES = 4,
-	/* The kept form can be so many times longer than its text: a value of
+	/* The kept form can be this many times longer than its text: a value of
 	 * one byte may become KEPT_MARK. */
 	GROWS = 4
 };
@@ -104,7 +105,7 @@ kept_hides(const uint8_t *name, size_t n)
 struct form {
 	const uint8_t *p, *end;
 	struct buf *out;
-	size_t base, max; /* length of out at the start, and most bytes after */
+	size_t base, max; /* length of out at the start, most bytes added */
 	bool cut;         /* strings are cut */
 	bool inside;      /* the text was a string of another JSON text */
 	bool changed;
@@ -200,7 +201,7 @@ put_string(struct form *f, const uint8_t *p, const uint8_t *end)
 	buf_putc(f->out, '"');
 }
 
-/* May this string be JSON text? It may if it begins with `{` or `[`, after
+/* Tells whether this string may be JSON text: it begins with `{` or `[`, after
  * white space or its escapes. */
 static bool
 looks_nested(const uint8_t *p, const uint8_t *end)
@@ -216,8 +217,8 @@ looks_nested(const uint8_t *p, const uint8_t *end)
 static int pass(struct form *);
 
 /* If the string is JSON text of which a part must be removed, puts the kept
- * form of the string and returns true. If there is no memory to look at a
- * string, the string is not let through. */
+ * form of the string and returns true. If there is no memory to look at the
+ * string, f->out fails. */
 static bool
 put_nested(struct form *f, const uint8_t *p, const uint8_t *end)
 {

@@ -30,8 +30,8 @@ enum {
  * text ends with U+2026, so a text that does is not whole. */
 #define KEPT_CUT "\xe2\x80\xa6"
 
-/* Does a member of this name lose its value? The name is as written in the
- * text, escapes and all, which json_scan accepted. */
+/* Tells whether a member of this name loses its value. The name is as written
+ * in the text, escapes and all, which json_scan accepted. */
 bool kept_hides(const uint8_t *name, size_t n);
 
 /*

@@ -40,8 +40,8 @@ num_read(const uint8_t *p, size_t len)
 		q++;
 		if (*q == '+' || *q == '-')
 			minus = *q++ == '-';
-		/* Beyond this no text of our size has the digits to make up for
-		 * it. */
+		/* Beyond this exponent no text of our size has enough digits to
+		 * make up for the exponent. */
 		for (; q < end; q++)
 			if (exp < 1000000000000LL)
 				exp = exp * 10 + (*q - '0');
@@ -52,7 +52,8 @@ num_read(const uint8_t *p, size_t len)
 	return v;
 }
 
-/* The next digit of v from *i on (skipping the point), or 0 past the end. */
+/* Returns the next digit of v from *i on (skipping the point), or 0 past the
+ * end. */
 static unsigned
 next_digit(const struct num *v, size_t *i)
 {

@@ -26,8 +26,8 @@ int num_cmp(const struct num *, const struct num *); /* <0, 0, >0 */
 bool num_integer(const struct num *);
 /* Gives the value as uint64, if it is an integer from 0 to max. */
 bool num_u64(const struct num *, uint64_t max, uint64_t *);
-/* Is `a` a multiple of `by`, which is positive and has at most
- * NUM_DIVISOR_DIGITS significant digits? */
+/* Tells whether `a` is a multiple of `by`, which is positive and has at most
+ * NUM_DIVISOR_DIGITS significant digits. */
 enum { NUM_DIVISOR_DIGITS = 18 }; /* products then fit 128 bits */
 bool num_multiple(const struct num *a, const struct num *by);
 uint32_t num_hash(const struct num *); /* equal values, equal hashes */

@@ -89,8 +89,8 @@ shortest(const struct line *a, size_t n, const struct line *b, size_t m,
 			    ? v[MID + k + 1]
 			    : v[MID + k - 1] + 1;
 			y = x - k;
-			/* Past an edge there is no path, and none goes on from
-			 * here. */
+			/* Past an edge there is no path, and no path goes on
+			 * from here. */
 			while (x >= 0 && y >= 0 && (size_t)x < n &&
 			    (size_t)y < m && same(&a[x], &b[y])) {
 				x++;
@@ -136,7 +136,7 @@ found:
 			y = prev == k + 1 ? py - 1 : py;
 		}
 	}
-	/* The last run was found first: turn the order round. */
+	/* The last run was found first: reverse the order. */
 	for (size_t i = 0; i < out->n / 2; i++) {
 		struct run t = out->run[i];
 
@@ -193,8 +193,8 @@ put_hunks(const struct text *a, const struct text *b, const struct runs *runs,
 		}
 		lead = ax < LINEDIFF_CONTEXT ? ax : LINEDIFF_CONTEXT;
 		lead = bx < lead ? bx : lead;
-		/* The equal lines before the change belong to the run
-		 * before. */
+		/* The equal lines before the change belong to the previous
+		 * run. */
 		if (i == 0)
 			lead = 0;
 		else if (runs->run[i - 1].n < lead)

@@ -10,11 +10,11 @@
 #include "buf.h"
 
 enum {
-	/* Up to so many inserted and deleted lines, added up, the shortest
-	 * difference is searched for (time and memory grow with the square of
-	 * this number: 4 MB here). Beyond this, all lines between the equal
-	 * beginning and the equal end are shown as replaced: right, but not
-	 * short. */
+	/* The shortest difference is searched for if it has at most this many
+	 * inserted and deleted lines, added up (time and memory grow with the
+	 * square of this number: 4 MB here). If not, all lines between the
+	 * equal beginning and the equal end are shown as replaced, which is
+	 * right, but not short. */
 	LINEDIFF_EDITS_MAX = 1024,
 	LINEDIFF_CONTEXT = 3 /* equal lines shown around a change */
 };

@@ -9,7 +9,8 @@
  * Characters that a reviewer must see though they show nothing, or that change
  * how later ones are shown: Unicode's Default_Ignorable_Code_Point (Unicode 15,
  * DerivedCoreProperties), bidirectional controls, other format and space
- * characters, line separators, private use and noncharacters. Ranges rise.
+ * characters, line separators, private use and noncharacters. The ranges
+ * ascend.
  */
 static const struct {
 	uint32_t from, to;
@@ -52,7 +53,7 @@ show_hidden(uint32_t c)
 	return (c & 0xfffe) == 0xfffe; /* noncharacters of every plane */
 }
 
-/* utf8_valid() judges as many bytes as the first byte asks for. */
+/* utf8_valid() judges as many bytes as the first byte announces. */
 size_t
 show_char(const uint8_t *p, size_t n, uint32_t *c)
 {
@@ -100,13 +101,13 @@ put_escape(struct buf *out, const uint8_t *p, size_t n, size_t len, uint32_t c)
 }
 
 /*
- * The printed form inverts, for this reason. Left to right, each step below
- * appends either characters of the text as they are or one escape. An escape
- * begins with a backslash and u{ or x{; a backslash of the text that is
- * followed by either is not appended as it is. So a reader who sees \u{ or \x{
- * knows that it is ours and which character it means, and everything else is
- * itself. The count of a run is inside the braces, because a digit of the text
- * could follow them.
+ * The printed form can be turned back into the text, for this reason. Left to
+ * right, each step below appends either characters of the text as they are or
+ * one escape. An escape begins with a backslash and u{ or x{; a backslash of
+ * the text that is followed by either is not appended as it is. So a reader who
+ * sees \u{ or \x{ knows that the escape is ours and which character it means,
+ * and all other characters are the text's. The count of a run is inside the
+ * braces, because a digit of the text could follow them.
  */
 size_t
 show_word(struct buf *word, const uint8_t *p, size_t n, enum show_mode mode)

@@ -1,13 +1,14 @@
 /*
  * Untrusted text for people: bytes to printable lines, without I/O.
  *
- * A reviewer approves the text that he read, so each form here inverts: no two
- * contents print alike (tests/unit/common/text/test_show.c decodes the printed
- * form). An escape is \u{hex} for a character and \x{hh} for a byte that is not
- * UTF-8, in lower-case hexadecimal without leading zeros (\x: two digits). A
- * run of more than SHOW_RUN_MAX equal ones is \u{hex*count}. A backslash that
- * the text itself has before u{ or x{ is \u{5c}, so that no text can write our
- * escapes; any other backslash is itself. docs/decisions/0065.
+ * A reviewer approves the text that he read, so each form here can be turned
+ * back into the text: no two contents print alike
+ * (tests/unit/common/text/test_show.c decodes the printed form). An escape is
+ * \u{hex} for a character and \x{hh} for a byte that is not UTF-8, in
+ * lower-case hexadecimal without leading zeros (\x: two digits). A run of more
+ * than SHOW_RUN_MAX equal escapes is \u{hex*count}. A backslash that the text
+ * itself has before u{ or x{ is \u{5c}, so that no text can write our escapes;
+ * any other backslash is printed as it is. docs/decisions/0065.
  */
 #ifndef SHOW_H
 #define SHOW_H
@@ -19,16 +20,17 @@
 #include "buf.h"
 
 enum {
-	/* Up to so many equal escapes are written out. More are counted, else
-	 * 60000 of them push the rest of a line out of sight. */
+	/* Up to this many equal escapes are written out. More are counted, else
+	 * 60000 of them could push the rest of a line out of sight. */
 	SHOW_RUN_MAX = 3,
-	/* Up to so many blanks are themselves: six steps of indentation. */
+	/* Up to this many blanks are printed as they are: six steps of
+	 * indentation. */
 	SHOW_BLANKS_MAX = 24,
-	/* Up to so many equal lines, empty ones too, have a row each. */
+	/* Up to this many equal lines, empty or not, have a row each. */
 	SHOW_EQUAL_MAX = 3,
-	/* Columns of a row. Below the least, a gutter and the longest word
+	/* Columns of a row. Below the minimum, a gutter and the longest word
 	 * that is not broken (SHOW_BLANKS_MAX blanks before an escape) would
-	 * not fit; above the most, eyes lose the line. */
+	 * not fit. Above the maximum, eyes lose the line. */
 	SHOW_WIDTH_MIN = 64,
 	SHOW_WIDTH = 80, /* unless the caller knows the terminal's */
 	SHOW_WIDTH_MAX = 132
@@ -75,15 +77,17 @@ void show_value(
 void show_diff(struct buf *, const void *, size_t, unsigned width);
 
 /*
- * Appends JSON text in printable ASCII: characters outside are \uXXXX, other
- * white space is a blank. The value is the same for a parser, so no two values
- * print alike. 0; -1 and nothing appended: not a JSON value in UTF-8.
+ * Appends JSON text in printable ASCII: line ends and tabs as blanks, DEL and
+ * all characters outside of ASCII as \uXXXX. A parser reads the same value, so
+ * no two values print alike. 0; -1 and nothing appended: no JSON value in
+ * UTF-8.
  */
 int show_json(struct buf *, const void *, size_t);
 
 /*
- * Is this a character that must be seen though it shows nothing, or that
- * changes how others are shown? All C0 controls but newline and tab count, too.
+ * Tells whether this is a character that must be seen though it shows nothing,
+ * or that changes how others are shown. All C0 controls but newline and tab
+ * count, too.
  */
 bool show_hidden(uint32_t c);
 
@@ -95,8 +99,8 @@ size_t show_char(const uint8_t *p, size_t n, uint32_t *c);
 
 /*
  * Appends the next word of a line, which is not broken, to `word` (cleared
- * first). Returns how many bytes of the n > 0 at p it shows. Its columns are
- * the word's length in SHOW_CODE. For show_lines.c.
+ * first). Returns how many of the n > 0 bytes at p the word shows. Its columns
+ * are the word's length in SHOW_CODE. For show_lines.c.
  */
 size_t show_word(struct buf *word, const uint8_t *p, size_t n, enum show_mode);
 

@@ -40,29 +40,29 @@ struct uri_value {
 };
 
 /*
- * Is this an absolute URI (RFC 3986 section 3: a scheme, a colon, then only
- * characters that a URI may have), of at most URI_MAX bytes? 0, or -1 with the
- * offset of the error.
+ * Checks that this is an absolute URI (RFC 3986 section 3: a scheme, a colon,
+ * then only characters that a URI may have) of at most URI_MAX bytes. 0, or -1
+ * with the offset of the error.
  */
 int uri_check(const char *, size_t, struct err *);
 
 /*
  * Parses a template: a literal scheme and colon, then text and at least one
  * variable, at most URI_VARIABLES_MAX. A name is a letter or `_`, then letters,
- * digits and `_`, at most NAME_VARIABLE_MAX bytes, each once. Two variables
- * with nothing between them are refused, since a character could belong to
- * either. 0, or -1 with the offset.
+ * digits and `_`, at most NAME_VARIABLE_MAX bytes, and occurs once. Two
+ * variables with nothing between them are refused, since a character could
+ * belong to either. 0, or -1 with the offset.
  */
 int uri_template_parse(
     const char *, size_t, struct uri_template *, struct err *);
 
 /*
- * Does the URI match the template? `{name}` matches one or more characters
- * other than `/`, encoded or not, `{+name}` one or more of any kind. If several
- * values are possible, the longest first variable (then the second ...) counts.
- * On a match value[i] is the i-th variable's. A URI that uri_check refuses
- * matches nothing. Time: at most the product of both lengths, and little if the
- * literal ends differ.
+ * Tells whether the URI matches the template. `{name}` matches one or more
+ * characters other than `/`, encoded or not, `{+name}` one or more of any kind.
+ * If several matches are possible, the one with the longest first value (then
+ * the longest second ...) counts. On a match value[i] is the i-th variable's. A
+ * URI that uri_check refuses matches nothing. Time: at most the product of both
+ * lengths, and little if the literal ends differ.
  */
 bool uri_template_match(const struct uri_template *, const char *uri, size_t,
     struct uri_value value[URI_VARIABLES_MAX]);

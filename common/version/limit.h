@@ -6,7 +6,7 @@
  * else its server's (set by an administrator), else the configured default of
  * the process that enforces it. Each of these values is within the bounds of
  * this table: the management tools' schemas, the table server_limits, REST,
- * mcpboxctl, the vault and sandboxd all judge by it.
+ * mcpboxctl, the vault and sandboxd all judge by this table.
  */
 #ifndef LIMIT_H
 #define LIMIT_H
@@ -87,8 +87,8 @@ const struct limit_info *limit_info(enum limit);
 int limit_find(const void *name, size_t n);
 /* Finds a limit by enum context_tag; -1 if the tag is not a limit's. */
 int limit_of_context(unsigned tag);
-/* Is the value within bounds? 0, or -1 with FAILURE_LIMIT and a sentence that
- * names the limit, the value and the bounds. */
+/* Checks that the value is within bounds. 0, or -1 with FAILURE_LIMIT and a
+ * sentence that names the limit, the value and the bounds. */
 int limit_check(enum limit, uint64_t value, struct err *);
 
 #endif

@@ -32,7 +32,7 @@ version_begin(struct buf *b)
 	buf_put(b, magic, sizeof(magic));
 }
 
-/* Are two fields of a sorted set in strict byte order? */
+/* Tells whether two fields of a sorted set are in strict byte order. */
 static bool
 ascends(const struct tlv *a, const struct tlv *b)
 {

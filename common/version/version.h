@@ -1,7 +1,7 @@
 /*
  * Tool versions: the pre-image of the version hash, as a TLV list after the
  * text "mcpbox version 1" and a NUL. SHA-256 over these bytes names the
- * version; approval binds to it. The same bytes travel to the vault, to
+ * version; approval binds to this hash. The same bytes travel to the vault, to
  * admind-http and to mcpboxctl, which hash and show them themselves.
  *
  * Fields are in the order of this enum, each at most once (but SECRET, REQUIRE,

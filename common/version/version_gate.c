@@ -5,16 +5,16 @@
  * takes a form feed for the beginning of a line: blanks before one don't
  * indent. Editors and str.splitlines(), by which tracebacks quote the code, end
  * lines at more characters still. No code needs these characters, because a
- * string can name each by an escape. So they are refused, and the rest can be
- * read in one way only: lines end at U+000A, and are indented by blanks and
- * tabs. (Python itself refuses tabs and blanks that only look alike. Code is
- * compiled from a str, so a coding cookie changes nothing, and a byte order
+ * string can name each by an escape. So they are refused, and all other text
+ * can be read in one way only: lines end at U+000A, and are indented by blanks
+ * and tabs. (Python itself refuses tabs and blanks that only look alike. Code
+ * is compiled from a str, so a coding cookie changes nothing, and a byte order
  * mark is a syntax error.)
  *
  * The gate is at each way in, so that the author gets a sentence that he can
  * act on: in admind-check for management tools, in draft_make() for all that
  * admind makes, and in the database for the versions that it makes itself
- * (imports, rollbacks; migration 0027). None of these gates binds a taken-over
+ * (imports, rollbacks). None of these gates binds a taken-over
  * admind: it can write a version by other means and ask for review. So
  * seal_make() in the vault checks the code again, over the very bytes that it
  * hashes and seals. Without its seal nothing runs. (admind-check could refuse,

@@ -107,7 +107,8 @@ fold_char(struct buf *out, uint32_t c)
 		buf_putc(out, l);
 }
 
-/* Is \uXXXX at p? Then *c is its character, or half of a surrogate pair. */
+/* Tells whether \uXXXX is at p. Then *c is its character, or half of a
+ * surrogate pair. */
 static bool
 json_unit(const uint8_t *p, size_t n, uint32_t *c)
 {

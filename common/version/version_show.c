@@ -1,6 +1,6 @@
 /*
- * version_json: a version for people. A file of its own, so that a program
- * that only makes or checks pre-images doesn't link it.
+ * version_json: shows a version to people. This is a file of its own, so that a
+ * program that only makes or checks pre-images doesn't link it.
  */
 #include "ids.h"
 #include "json_grammar.h"

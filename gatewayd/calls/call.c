@@ -7,16 +7,16 @@
  *
  * AUTHORISING <-> CONFIRMING (call_confirm.c): a person has to say yes first.
  *
- * ASKING (call_ask.c): the tool asked its client a question. On the modern wire
- * the client has no open request until it calls again with the answer. KEPT:
- * the call ended before the client called again.
+ * ASKING (call_ask.c): the tool asked its client a question. A modern client
+ * (MCP 2026-07-28) has no open request until it calls again with the answer.
+ * KEPT: the call ended before the client called again.
  *
  * gatewayd decides nothing here. The credential travels with AUTHORISE, and the
  * answer is an id that works once, for these very arguments, on this listener's
  * socket. So a hostile gatewayd could at most leave the call out. RUN is sent
  * once and never again: if sandboxd goes away before it answers, this process
  * can't know whether the tool ran, so the client is told exactly that ("lost").
- * admind and sandboxd close the record without us.
+ * admind and sandboxd close the call's record without gatewayd.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,9 +38,8 @@
 static const char *const state_names[] = {"new", "checking", "authorising",
     "confirming", "running", "asking", "kept", "ended"};
 
-/* Starts or stops the timer that limits a run. It makes sure that the client
- * gets an answer in time. While the client is asked, sandboxd's timers apply
- * instead. */
+/* Starts or stops the timer that limits a run, so that the client gets an
+ * answer in time. In the state ASKING sandboxd's timers apply instead. */
 static void
 late_timer(struct call *c, bool run)
 {
@@ -92,9 +91,9 @@ send_cancel(struct call *c)
 	struct ipc_cancel m = {
 	    .execution = c->execution, .failure = FAILURE_KILLED};
 
-	/* If CANCEL can't be sent, sandboxd is gone, and a running call with
-	 * it. If the call does not run yet, the context that sandboxd holds for
-	 * it expires by itself. */
+	/* If CANCEL can't be sent, sandboxd is gone, and so is a running call.
+	 * If the call does not run yet, the context that sandboxd holds for the
+	 * call expires by itself. */
 	if (sandboxd != NULL)
 		ipc_send(sandboxd, IPC_CANCEL, &m);
 }
@@ -120,7 +119,7 @@ call_result(struct call *c, const struct ipc_call_result *m)
 	    m->body_meta.p + m->body_len, m->body_meta.n - m->body_len);
 	/* Failures of the platform become JSON-RPC errors. The tool's own
 	 * failures become results, unless the tool ended the request with an
-	 * error. */
+	 * error (FAILURE_TOOL_PROTOCOL). */
 	if (f != FAILURE_NONE && fi->side == FAILURE_PLATFORM &&
 	    f != FAILURE_TOOL_PROTOCOL)
 		call_end_failure(
@@ -220,7 +219,8 @@ call_drop(struct call *c)
 	free(c);
 }
 
-/* Without memory for the timer the client waits in silence: no harm. */
+/* Starts the timer of quiet_cb. If there is no memory for the timer, the client
+ * waits in silence, which does no harm. */
 void
 call_watch(struct call *c)
 {
@@ -256,13 +256,14 @@ run(struct call *c, const struct ipc_run_id *m)
 	call_set_state(c, CALL_RUNNING);
 	call_watch(c);
 	/* The time-out of the IPC request counts from here and includes the
-	 * time for questions. Without questions late_cb comes first. */
+	 * time for questions. If the tool asks nothing, late_cb comes first. */
 	if (sandboxd == NULL ||
 	    ipc_request(sandboxd, IPC_RUN, &r,
 		(int)ms + RUN_MARGIN_MS + PARK_TOTAL_MS, run_answered, c,
 		&c->request) < 0)
 		/* RUN was not sent, so the tool can't have run. The context
-		 * that sandboxd holds expires as refused. */
+		 * that sandboxd holds for the call expires and counts as
+		 * refused. */
 		call_end_away(c, true);
 }
 
@@ -317,10 +318,11 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 
 	if (f == NULL) {
 		/*
-		 * A management tool may have done its work, and admind begins
+		 * The call may have been done if it is of a management tool or
+		 * may be a task, because admind runs these tools and begins
 		 * tasks by itself. Any other tool can't have run, since the id
-		 * for RUN never came here. An AUTHORISE that was never sent has
-		 * done nothing.
+		 * for RUN never came here. FAILURE_UPGRADING: AUTHORISE was
+		 * never sent, so nothing was done.
 		 */
 		if (gone != FAILURE_UPGRADING &&
 		    (name_is_management(c->ex->m.tool) || may_be_task(c->ex)))
@@ -346,7 +348,7 @@ authorised(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	/* The conversation about the approval is over. Questions of the tool
-	 * begin another one. */
+	 * begin another conversation. */
 	parked_free(c->parked);
 	c->parked = NULL;
 	if (f->type == IPC_RUN_ID && ipc_decode(f, &id, NULL) == 0) {
@@ -384,7 +386,7 @@ call_authorise(struct call *c)
 	char client[MCP_CLIENT_MAX + 1] = "";
 	uint64_t id;
 
-	/* Legacy requests don't name their client, so its User-Agent counts. */
+	/* A legacy request does not name its client, so User-Agent is used. */
 	if (ex->m.client[0] != '\0')
 		memcpy(client, ex->m.client, sizeof(client));
 	else if (ex->agent != NULL)
@@ -455,7 +457,7 @@ call_start(struct exchange *ex)
 	/* This request goes on with a call that waits for its client. */
 	if (ex->m.request_state.n > 0) {
 		if (ex->req == NULL) {
-			/* The client has left already. Its state stays
+			/* The client has left already. Its requestState stays
 			 * valid. */
 			refusal_set(
 			    &r, FAILURE_KILLED, 0, "The client cancelled.");
@@ -484,8 +486,8 @@ call_start(struct exchange *ex)
 	memcpy(c->tool, ex->m.tool, sizeof(c->tool));
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);
-	/* In a call by name no header mirrors an argument of the tool that is
-	 * called. */
+	/* If mcpbox_call_tool named the tool (by_name), no header mirrors the
+	 * tool's arguments. */
 	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL && !ex->m.by_name) {
 		call_set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);
@@ -496,8 +498,9 @@ call_start(struct exchange *ex)
 
 /* ---- cancelling ---- */
 
-/* Cancels a call. Its answer still comes by the usual way: a killed call has a
- * result, too. A call without an id yet is cancelled when the id comes. */
+/* Cancels a call. The answer still comes in the usual way, because a killed
+ * call has a result, too. A call that has no execution id yet is cancelled when
+ * the id comes. */
 void
 call_cancel(struct call *c)
 {
@@ -527,8 +530,8 @@ call_cancel_by_id(
 	}
 }
 
-/* Ends the calls whose clients are away. When the process ends, no request
- * comes that would end them. */
+/* Ends the calls that wait for approval or for an absent client, because this
+ * process ends: no request comes any more that would end them. */
 void
 call_drop_all(struct gateway *gw)
 {

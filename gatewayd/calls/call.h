@@ -1,5 +1,5 @@
 /*
- * One tools/call, prompts/get or resources/read of a tool.
+ * Calls: tools/call, prompts/get and resources/read.
  */
 #ifndef CALL_H
 #define CALL_H

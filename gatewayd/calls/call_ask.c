@@ -1,14 +1,15 @@
 /*
  * A call that asks its client, in both eras.
  *
- * Modern (MRTR): the request is answered "input_required" with the questions
- * and a sealed state; the call goes on without an exchange until the client
- * calls again with its answers (parked.h says which client may), and that
- * request takes the old one's place.
+ * Modern: the request is answered "input_required" with the questions and a
+ * requestState. The call goes on without an exchange until the client calls
+ * again with its answers (parked.h says which client may). That request takes
+ * the place of the old request.
  *
- * Legacy: each question is a JSON-RPC request on the answer's event stream; the
- * response comes by another POST of the same session, which is of the same
- * principal (session.h), and names an id that only this client was told.
+ * Legacy: each question is a JSON-RPC request on the answer's event stream. The
+ * response comes by another POST of the same session, so from the same
+ * principal (session.h). It names the question's id, which only this client
+ * got.
  *
  * An answer goes to the tool that asked, as text. By a false answer a client
  * only misleads its own call.
@@ -37,8 +38,8 @@ answer(struct call *c)
 	/* Without memory {} is sent, and sandboxd tells the tool "not answered"
 	 * for each question. */
 	m.json = b.failed ? ipc_bytes("{}", 2) : ipc_bytes(b.p, b.len);
-	/* If the answers can't be sent, sandboxd is gone, and run_answered() is
-	 * told so. */
+	/* If the answers can't be sent, sandboxd is gone, and run_answered()
+	 * ends the call. */
 	if (sandboxd != NULL)
 		ipc_send(sandboxd, IPC_CALL_ANSWER, &m);
 	buf_free(&b);
@@ -49,7 +50,8 @@ answer(struct call *c)
 
 /* ---- modern ---- */
 
-/* Takes the next request of the client, with answers or without. */
+/* Goes on with the call when the client calls again, with answers or
+ * without. */
 static void
 resume(void *arg, struct exchange *ex)
 {
@@ -141,8 +143,8 @@ call_ask_response(struct exchange *ex)
 	if (!ex->has_session || m->id.n == 0)
 		return false;
 	TAILQ_FOREACH(c, &ex->gw->calls, all) {
-		/* Only calls of the same session count. The session belongs to
-		 * this principal. */
+		/* Only calls of the response's session count. A session belongs
+		 * to one principal. */
 		if (c->state != CALL_ASKING || c->ex == NULL ||
 		    c->questions == NULL || !c->ex->has_session ||
 		    memcmp(&c->ex->session.id, &ex->session.id,
@@ -159,7 +161,7 @@ call_ask_response(struct exchange *ex)
 
 /* ---- both ---- */
 
-/* Puts the open questions to the client, if it is there. */
+/* Sends the open questions to the client unless the client is away. */
 static void
 ask(struct call *c)
 {
@@ -172,8 +174,8 @@ ask(struct call *c)
 		return;
 	}
 	questions_declared(c->questions, ex->m.declared, ex->m.rev);
-	/* Answers count only for the first questions after the request that
-	 * brings them, because a tool that asks again wants new answers. */
+	/* The answers in a request count only for the first questions after
+	 * that request, because a tool that asks again wants new answers. */
 	if (ex->m.modern) {
 		questions_take(c->questions, ex->m.input_responses);
 		ex->m.input_responses = ipc_bytes(NULL, 0);

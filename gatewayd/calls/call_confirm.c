@@ -7,10 +7,10 @@
  *
  * Modern: the request is answered "input_required" with requestState only
  * (parked.h); the client calls again. A retry that comes before the decision is
- * kept waiting for HOLD_MS, so that a client that retries at once does not do
- * so thousands of times.
+ * kept waiting for HOLD_MS, so that a client that retries at once does not
+ * retry thousands of times.
  *
- * Legacy: the request waits on its event stream, whose comments keep it alive.
+ * Legacy: the request waits on its event stream. Comments keep the stream open.
  * A client without an event stream is told to call again later. admind then
  * finds the same approval request by principal, tool and arguments.
  *
@@ -29,12 +29,12 @@
 #include "stream.h"
 
 enum {
-	HOLD_MS = 20 * 1000,  /* below the 60 s of proxies and clients */
+	HOLD_MS = 20 * 1000,  /* below other programs' time-outs: 60 s */
 	AGAIN_MS = 30 * 1000, /* asks again in case DECIDED was lost */
 	/* A requestState is valid for this long after its approval request
-	 * ended, so that a late client hears how the request ended. */
+	 * ended, so that a late client learns how the request ended. */
 	GRACE_MS = 60 * 1000,
-	AFTER_MS = 100 /* so that admind's clock is past the expiry, too */
+	AFTER_MS = 100 /* wait past the expiry: clocks may differ */
 };
 
 static bool
@@ -130,8 +130,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (c->state != CALL_CONFIRMING || c->ex == NULL)
 		return;
-	/* After the approval request's expiry admind says how the request
-	 * ended. */
+	/* After the approval request's expiry, again() asks admind how the
+	 * request ended. Before that, a modern client's call is parked. */
 	if (c->ex->m.modern && now_us() / 1000 < c->expires_ms)
 		park(c);
 	else

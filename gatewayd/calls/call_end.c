@@ -145,8 +145,8 @@ call_end_kept(struct call *c)
 	struct call_kept k = *c->kept;
 	struct refusal r = k.refusal;
 
-	/* Taken out of c first, because the functions below free c and all that
-	 * it has. */
+	/* The kept end is taken out of c first, because the functions below
+	 * free c and all that c has. */
 	c->gw->kept_bytes -= k.bytes;
 	share_drop(c->share, k.bytes);
 	free(c->kept);

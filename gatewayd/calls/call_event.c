@@ -7,8 +7,8 @@
 #include "json.h"
 #include "stream.h"
 
-/* Sends {"progressToken":T, ...}. The token is the client's business: sandboxd
- * and the tool never see it. */
+/* Sends {"progressToken":T, ...} with the client's token, which sandboxd and
+ * the tool never see. */
 static void
 progress(struct call *c, struct ipc_bytes params)
 {
@@ -35,8 +35,8 @@ progress(struct call *c, struct ipc_bytes params)
 }
 
 /* Returns the least level of the log lines that this request wants, or -1 for
- * none. A modern request names the level. For a legacy request it is the
- * session's level; without a session there is none. */
+ * none. A modern request names the level. A legacy request has its session's
+ * level; without a session it wants none. */
 static int
 log_level(const struct exchange *ex)
 {

@@ -36,12 +36,12 @@ struct call {
 	 * "input_required", and the client will come back. */
 	struct exchange *ex;
 	enum call_state state;
-	bool cancelled; /* by the client; CANCEL needs an id first */
+	bool cancelled; /* by the client; CANCEL waits for the id */
 	char tool[MCP_NAME_MAX + 1]; /* for the log */
 	struct ipc_id execution;     /* from RUNNING on */
 	uint64_t request;            /* id of RUN sent to `asked`; 0: none */
-	struct ipc_peer *asked;      /* valid until RUN is answered, even if it
-				      * is closing */
+	struct ipc_peer *asked;      /* valid until RUN is answered, even if the
+				      * peer is closing */
 	uint64_t limit_ms;           /* of the run, with a margin */
 	struct event *late;          /* fires if no result came in limit_ms */
 	struct event *quiet;         /* fires if the client waits quiet_ms */
@@ -61,22 +61,22 @@ struct call {
 
 /* call.c: the only place where a call changes state. */
 void call_set_state(struct call *, enum call_state);
-/* Begins to watch for a client that waits in silence. */
+/* Starts the timer for a client that waits in silence (exchange_quiet). */
 void call_watch(struct call *);
 /* Ends a call without an answer and frees it. */
 void call_drop(struct call *);
 /* Sends AUTHORISE to admind, for the first time or again. */
 void call_authorise(struct call *);
 
-/* call_end.c: each of these ends the call. While the client is away, the end is
- * kept for the client. */
+/* call_end.c: each of these functions ends the call. While the client is away,
+ * the end is kept for the client. */
 void call_end_refused(struct call *, const struct refusal *);
 void call_end_failure(
     struct call *, enum failure, uint64_t retry_ms, const char *text);
-/* Ends the call because sandboxd, or else admind, is not connected. */
+/* Ends the call because sandboxd (true) or admind (false) is not connected. */
 void call_end_away(struct call *, bool sandboxd);
-/* Ends the call with a result of sandboxd or admind. f says why it is an
- * isError result, or is NONE. */
+/* Ends the call with a result of sandboxd or admind. f: why the result has
+ * isError, or FAILURE_NONE. */
 void call_end_result(struct call *, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta);
 /* Ends the call with a finished answer. Takes b. Must not be called while the

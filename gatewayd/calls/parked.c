@@ -72,9 +72,9 @@ put_be(uint8_t *p, uint64_t v, int n)
 }
 
 /* Digests the parts of a request. Each part is digested by itself, so no bytes
- * can be moved from one part into another. mac() has a key of its own, so the
- * session key's other use, session ids, can't be made to sign a
- * requestState. */
+ * can be moved from one part into another. mac() derives a key of its own, so
+ * code that signs session tokens or cursors with the session key can't be made
+ * to sign a requestState. */
 static void
 bind_to(const struct exchange *ex, struct parked_binding *out)
 {
@@ -91,8 +91,8 @@ bind_to(const struct exchange *ex, struct parked_binding *out)
 	sha256(part, sizeof(part), &out->of);
 }
 
-/* Makes the MAC over the written bytes and the binding. The binding itself is
- * not written. */
+/* Makes the MAC over `plain` and the binding. requestState has `plain` and the
+ * MAC, but not the binding. */
 static void
 mac(const struct gateway *gw, const uint8_t plain[PARKED_PLAIN_LEN],
     const struct parked_binding *binding, struct ipc_hash *out)

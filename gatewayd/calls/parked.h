@@ -16,8 +16,8 @@
  * the request is bound to: listener, principal, method, name (or URI), SHA-256
  * of the arguments as sent. It conveys no authority, because the request that
  * brings it needs a credential, too. A thief can't use it as another principal.
- * A client that changes a byte or a parameter, or sends it twice, gets
- * bad_state.
+ * A client that changes a byte or a parameter, or sends a requestState twice,
+ * gets bad_state.
  */
 #ifndef PARKED_H
 #define PARKED_H
@@ -28,9 +28,9 @@ enum {
 	PARKED_PLAIN_LEN = 1 + 16 + 8 + 4,
 	PARKED_LEN = PARKED_PLAIN_LEN + 32,
 	PARKED_TEXT_LEN = (PARKED_LEN * 4 + 2) / 3,
-	/* Upper bounds on the parked requests of all clients, and of one
-	 * principal. sandboxd bounds parked runners (at most 128); PARKED_MAX
-	 * bounds calls that wait for approval. */
+	/* Upper bounds on the parked requests of all principals together, and
+	 * on those of one principal. sandboxd bounds parked runners (at most
+	 * 128); PARKED_MAX bounds calls that wait for approval. */
 	PARKED_MAX = 1024,
 	PARKED_PRINCIPAL_MAX = 256
 };
@@ -69,7 +69,7 @@ void parked_set_free(struct parked_set *); /* calls `dropped` */
 struct parked *parked_new(struct gateway *, const struct exchange *,
     const struct parked_owner *, void *arg, struct refusal *);
 /* Writes the requestState of the next round, valid until expires_ms (Unix
- * time). The one before it is no longer valid. 0, or -1: no memory for a
+ * time). The requestState before is no longer valid. 0, or -1: no memory for a
  * timer. */
 int parked_state(
     struct parked *, uint64_t expires_ms, char text[PARKED_TEXT_LEN + 1]);

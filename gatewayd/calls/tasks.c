@@ -175,8 +175,8 @@ tasks_serve(struct exchange *ex)
 /*
  * A task that asked questions before its client was told of the task (task mode
  * after_questions). The questions are sent as those of a call are. The request
- * that brings the answers gets the task as its result. Between these two
- * requests nothing runs here, and the task waits in the sandbox.
+ * that brings the answers gets the task as its result. While the client is
+ * asked, nothing runs here, and the task waits in the sandbox.
  */
 struct asking {
 	struct gateway *gw;
@@ -200,9 +200,9 @@ asking_free(struct asking *a)
 	free(a);
 }
 
-/* True if the task asks. Its questions are spliced into an answer, so they must
- * be one JSON object with nothing after it, even if admind sends something
- * else. */
+/* True if the task asks. The questions are spliced into an answer, so this
+ * checks that they are one JSON object and nothing more, whatever admind
+ * sent. */
 static bool
 asks(const struct ipc_task_state *t, struct ipc_bytes *questions)
 {
@@ -238,7 +238,7 @@ updated(void *arg, struct ipc_frame *f, enum failure gone)
 		asking_free(a);
 		return;
 	}
-	/* Not all questions were answered: the rest are asked again. */
+	/* Some questions are still open, so the client is asked again. */
 	if (asks(&t, &questions)) {
 		parked_answer(a->parked, ex, a->expires_ms, questions);
 		return;
@@ -308,8 +308,8 @@ tasks_created(struct exchange *ex, const struct ipc_task_state *t)
 {
 	struct ipc_bytes questions;
 
-	/* A modern client cancels by closing the response. This client never
-	 * heard the task's id, so it could not fetch the outcome. */
+	/* The client has cancelled by closing the response. It never got the
+	 * task's id, so it could not fetch the outcome. */
 	if (ex->req == NULL) {
 		(void)ask_cancel(
 		    ex->gw, ex->credential, &t->task, ignore, NULL);
@@ -337,9 +337,8 @@ telling_free(struct telling *x)
 	free(x);
 }
 
-/* Takes the state that a client would see by tasks/get. It was asked for with
- * the credential of the streams that are told. If that credential has ended,
- * these streams end, too. */
+/* Tells the streams of x->credential the task's state, which tasks/get would
+ * give this credential. If the credential has ended, its streams end, too. */
 static void
 tell(void *arg, struct ipc_frame *f, enum failure gone)
 {

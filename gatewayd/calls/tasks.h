@@ -3,8 +3,8 @@
  *
  * gatewayd keeps nothing of a task. It asks admind for the task's state with
  * each request, and admind checks each time whether the task is this client's.
- * So any gateway of the listener serves the task, also one that was started
- * later than the task.
+ * So any gateway of the listener serves the task, even a gateway that was
+ * started after the task.
  */
 #ifndef TASKS_H
 #define TASKS_H

@@ -1,25 +1,25 @@
 /*
  * The end of a gateway in order (docs/decisions/0055).
  *
- *	at once		calls that wait for a person's yes are told to come
- *			again (the request waits in admind); no client is asked
- *			anything more, and no event stream is opened
- *	until the time	calls are answered as always; an answer ends its
- *	is over		connection (httpd_drain)
+ *	at once		clients whose calls wait for a person's yes are told to
+ *			call again (the request waits in admind); no client is
+ *			asked anything more, and no event stream is opened
+ *	until		calls are answered as always; an answer ends its
+ *	drain_timeout	connection (httpd_drain)
  *	nothing else	event streams end, each with its last message; they
  *	is left		are last, since their clients come back at once
- *	time is over	the links to admind and sandboxd close: calls still
- *			under way end as after a broken link, with `lost` if
+ *	drain_timeout	the links to admind and sandboxd close: calls still
+ *	is over		under way end as after a broken link, with `lost` if
  *			the tool may have run, else `upgrading`
  *
- * A call that still runs in sandboxd then has lost its gateway, as after a
- * crash: it goes on up to its own limit, and its record says undelivered. The
- * link closes before the client is told, because a result that came after that
- * would be recorded as delivered.
+ * A call that still runs in sandboxd has then lost its gateway, as after a
+ * crash: the call goes on up to its own limit, and its record says undelivered.
+ * The link closes before the client is told `lost`, because a result that came
+ * later would be recorded as delivered.
  *
  * Calls and kept results whose clients are away do not delay the end. They end
- * with the process, and a tool that asks hears that no client can be asked any
- * more.
+ * with the process, and a tool that asks is told that no client can be asked
+ * any more.
  */
 #include <event2/event.h>
 

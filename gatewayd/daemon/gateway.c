@@ -86,8 +86,8 @@ attached(void *arg, struct ipc_frame *f, enum failure gone)
 		memcpy(gw->session_key, m.session_key.p, KEY_LEN);
 		gw->has_key = true;
 		gw->attached = true;
-		/* Tell the changes that were made while the link was down, then
-		 * all that was due before. */
+		/* Tell streams the changes that were made while the link was
+		 * down, and all messages that were due before. */
 		if (!gw->seen || gw->revision != m.revision)
 			stream_notify_lists(gw, STREAM_ALL_LISTS);
 		gw->seen = true;
@@ -123,8 +123,8 @@ forget(struct gateway *gw)
 	identity_cache_drop(gw->identities);
 }
 
-/* Forgets cached identities, because one may have been revoked while the link
- * was down, and attaches. */
+/* Forgets catalogues and identities, because an identity may have been revoked
+ * while the link was down. Then attaches. */
 static void
 admind_up(struct ipc_peer *p, void *arg)
 {
@@ -157,11 +157,11 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	case IPC_CATALOGUE_CHANGED:
 		if (ipc_decode(f, &changed, NULL) < 0)
 			return -1;
-		/* Forget before the answer. admind's approval, stop or
-		 * revocation waits for the answer, so it then holds here. */
+		/* Forget before the answer. An approval, stop or revocation in
+		 * admind waits for the answer, and by then holds here. */
 		forget(gw);
-		/* An admind that has just started announces a revision that
-		 * streams were told of already. */
+		/* An admind that has just started announces its revision, even
+		 * if streams were told of it already. */
 		if (gw->seen && changed.revision != gw->revision)
 			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;
@@ -289,8 +289,8 @@ gateway_free(struct gateway *gw)
 	gw->sandboxd = NULL;
 	ipc_client_free(gw->admind);
 	gw->admind = NULL;
-	/* One turn of the loop: each request that waits for an answer is told
-	 * that none will come, and ends. */
+	/* Run the loop once: each request that waits for an answer is told that
+	 * no answer will come, and ends. */
 	event_base_loop(gw->proc.base, EVLOOP_NONBLOCK);
 	call_drop_all(gw);
 	parked_set_free(gw->parked);

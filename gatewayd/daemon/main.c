@@ -87,8 +87,9 @@ listen_http(struct gateway *gw, char *address, size_t len)
 	/*
 	 * Use the service manager's listener if there is one: then this process
 	 * has no network at all, and connections wait while it is restarted.
-	 * Otherwise open one. The tunnel's proxy is on this machine, so its
-	 * listener is a unix socket, which only the proxy can reach.
+	 * Otherwise open a listener. The tunnel's proxy is on this machine, so
+	 * the tunnel's listener is a unix socket, which only the proxy can
+	 * reach.
 	 */
 	if (inherited >= 0)
 		gw->httpd = httpd_new_inherited(gw->proc.base, inherited, &l,
@@ -133,8 +134,8 @@ say_status(char *buf, size_t len, void *arg)
 int
 main(int argc, char **argv)
 {
-	/* Beyond the base list this process needs only to reconnect: it opens
-	 * no file and no other socket after start. */
+	/* In addition to the base list of system calls this process needs only
+	 * to reconnect: it opens no file and no other socket after start. */
 	static const struct confine_spec spec = {.process = "gatewayd",
 	    .connect_unix = true,
 	    .landlock = true,
@@ -154,8 +155,8 @@ main(int argc, char **argv)
 	if (gateway_init(&gw) < 0)
 		log_fatal("start", "out of memory");
 	listen_http(&gw, status.address, sizeof(status.address));
-	/* libcrypto loads its providers at first use. Use it now, before
-	 * confine_self takes away the right to open files. */
+	/* libcrypto loads its providers at first use. So use libcrypto now,
+	 * before confine_self takes away the right to open files. */
 	sha256("", 0, &warm);
 	hmac_sha256(gw.session_key, "", 0, &warm);
 

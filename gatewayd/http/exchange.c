@@ -170,7 +170,7 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	 * missing capability is 400 where the specification says so. All other
 	 * failures are told in the JSON-RPC answer with status 200, since
 	 * clients take other statuses for a broken transport. A message without
-	 * an id has no JSON-RPC answer, so it gets the status.
+	 * an id has no JSON-RPC answer, so the HTTP status tells the failure.
 	 */
 	if (fi->http_status == 401 || fi->http_status == 403 ||
 	    (r->failure == FAILURE_CAPABILITY_REQUIRED && ex->m.modern) ||
@@ -301,9 +301,9 @@ exchange_request(struct exchange *ex, const struct buf *json)
 	return true;
 }
 
-/* Begins the stream only after the call began to wait, because before that the
- * answer may need an HTTP status of its own. A client whose Accept did not name
- * event streams waits in silence. */
+/* Begins the stream only after the call began to wait, because an answer that
+ * comes before may need an HTTP status of its own. A client whose Accept did
+ * not name event streams waits in silence. */
 void
 exchange_quiet(struct exchange *ex)
 {
@@ -314,8 +314,8 @@ exchange_quiet(struct exchange *ex)
 	ex->slow = !httpd_sse_comment(ex->req);
 }
 
-/* Notes that the client is gone. A modern client cancels in this way. For a
- * legacy client it is an accident, and the call goes on. */
+/* Notes that the client closed its connection. A modern client cancels in this
+ * way. A legacy client may have lost the connection, so its call goes on. */
 void
 exchange_gone(struct exchange *ex)
 {
@@ -365,9 +365,9 @@ next_member(struct exchange *ex)
 		status = ex->m.error.status;
 		if (ex->m.kind == MCP_NOTIFICATION &&
 		    (status == 200 || ex->members.array)) {
-			/* A notification has no JSON-RPC answer that could tell
-			 * a fault, and an array has no HTTP status for each
-			 * member. So the fault is not told. */
+			/* The error is not told, because a notification has no
+			 * JSON-RPC answer, and an array has no HTTP status for
+			 * each member. */
 			ex->m.error.failure = FAILURE_NONE;
 			exchange_answer(ex, 202, &b);
 			return;
@@ -416,8 +416,8 @@ check_session(struct exchange *ex)
 }
 
 /* True if the session field is to be ignored, as MCP 2026-07-28 demands for a
- * modern message. initialize begins a session, so an old one is ignored there,
- * too. */
+ * modern message. initialize begins a new session, so the field is ignored
+ * there, too. */
 static bool
 ignores_session(const struct exchange *ex)
 {
@@ -433,7 +433,7 @@ ignores_session(const struct exchange *ex)
 }
 
 /* Counts the request against its principal from here on. false: the principal
- * has too many, or no memory; *no says which. */
+ * has too many requests, or there is no memory; *no says which. */
 static bool
 take_share(struct exchange *ex, struct refusal *no)
 {
@@ -486,7 +486,7 @@ exchange_identified(
 	if (e.failure == FAILURE_NONE && !ignores_session(ex)) {
 		if (check_session(ex) < 0)
 			return;
-		/* A session of a later revision forbids the array. */
+		/* The session's revision may forbid the array. */
 		if (ex->has_session && ex->members.array)
 			mcp_request_split(ex->body, ex->body_len, &h,
 			    (int)ex->session.rev, &ex->members, &ex->m.id, &e);

@@ -52,8 +52,8 @@ struct exchange {
 	struct call *call;        /* the running one, or NULL */
 };
 
-/* Functions of folders that this folder may not include: for a message, and for
- * a client that leaves. The daemon sets gw->ops before the first request. */
+/* Functions of folders that this folder may not include (docs/ARCHITECTURE.md).
+ * The daemon sets gw->ops before the first request. */
 struct exchange_ops {
 	/* Serve ex->m, which is of the function's era and has no error. */
 	void (*serve_legacy)(struct exchange *);
@@ -68,8 +68,8 @@ struct exchange_ops {
 #define SSE_TYPE  "text/event-stream"
 
 #define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
-/* RFC 6750 section 3.1. INVALID: the credential is not valid. SCOPE: it is
- * valid, but not for this request. */
+/* RFC 6750 section 3.1. INVALID: the credential is not valid. SCOPE: the
+ * credential is valid, but not for this request. */
 #define EXCHANGE_INVALID EXCHANGE_CHALLENGE ", error=\"invalid_token\""
 #define EXCHANGE_SCOPE   EXCHANGE_CHALLENGE ", error=\"insufficient_scope\""
 void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
@@ -91,17 +91,17 @@ void exchange_error(struct exchange *, int status, enum failure,
 void exchange_no_method(struct exchange *);
 struct answer_to exchange_to(const struct exchange *);
 /* Sends a notification on the answer's stream, and begins the stream if need
- * be. A slow client misses notifications. false: this exchange has no
+ * be. A slow client misses notifications. false: the answer can't be a
  * stream. */
 bool exchange_notify(
     struct exchange *, const char *method, struct ipc_bytes params);
 
 /* Sends a JSON-RPC request of ours on the answer's stream, and begins the
- * stream if need be. A slow client gets it, too. false: this exchange has no
- * stream. */
+ * stream if need be. A slow client gets the request, too. false: the request
+ * can't be sent. */
 bool exchange_request(struct exchange *, const struct buf *json);
 
-/* Begins the answer's stream, for a client that takes one. */
+/* Begins the answer's stream, for a client that accepts event streams. */
 void exchange_stream(struct exchange *);
 /* Sends the head of an event stream, the same for every stream here. */
 void exchange_stream_head(struct httpd_req *);
@@ -111,16 +111,16 @@ struct httpd_req *exchange_release(struct exchange *);
  * to read before ex sends more notifications. */
 void exchange_attach(struct exchange *, struct httpd_req *, bool slow);
 
-/* Begins the stream with a comment, for a client that named event streams: the
- * call was silent for quiet_ms. */
+/* Begins the answer's stream with a comment, so that a long wait is not silent.
+ * Does nothing if the client's Accept does not name event streams. */
 void exchange_quiet(struct exchange *);
 
 /* Answers with a list: the text before its items, the items, the text after
  * them. Frees both buffers. */
 void exchange_answer_parts(struct exchange *, struct buf *head,
     struct ipc_bytes items, struct buf *tail);
-/* Returns the kind of object that the message being served calls; the form of
- * its result follows from it. */
+/* Returns the kind of object that the message being served calls. The kind
+ * decides the form of the result. */
 enum call_method exchange_call_method(const struct exchange *);
 
 #endif

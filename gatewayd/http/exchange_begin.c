@@ -13,8 +13,8 @@ static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
     "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};
 enum { VERSION, METHOD, NAME, SESSION, AGENT, LAST_EVENT, KEPT };
 
-/* Returns the bearer token (RFC 6750 section 2.1); "" if there is none. Another
- * scheme counts as none. */
+/* Returns the bearer token (RFC 6750 section 2.1); "" if there is none. A
+ * credential of another scheme counts as none. */
 static const char *
 bearer(const struct http1_request *r)
 {
@@ -68,9 +68,9 @@ copy_request(struct exchange *ex, const struct http1_request *r)
 	return 0;
 }
 
-/* True if the client can take an event stream. Without an Accept field it can,
- * since all revisions oblige clients to. *named: the field names event
- * streams. */
+/* True if the client can take an event stream. Without an Accept field the
+ * client counts as able, since all revisions oblige clients to take event
+ * streams. *named: the field names event streams. */
 static bool
 takes_sse(const struct http1_request *r, bool *named)
 {

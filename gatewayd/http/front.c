@@ -1,6 +1,6 @@
 /*
- * The HTTP side: lets in only requests that exist. These are steps 1 and 3 of
- * the ladder (mcp_request.h).
+ * The HTTP side: checks Host, Origin, path and method of each request. These
+ * are steps 1 and 3 of the ladder (mcp_request.h).
  *
  * Host and Origin protect a listener on 127.0.0.1 from web pages: a page can
  * make a browser connect here under a name that the page's owner controls (DNS
@@ -35,8 +35,9 @@ host_is_loopback(const char *host)
 	n = strcspn(host, ":");
 	if (n == 9 && strncasecmp(host, "localhost", 9) == 0)
 		return true;
-	/* Digits and dots only, in four parts, the first of them 127: a
-	 * resolver would not look up such a name. */
+	/* Digits and dots only, in four parts, the first of them 127. No
+	 * resolver would look up such a name, so no page's owner controls
+	 * it. */
 	if (strncmp(host, "127.", 4) != 0 || n > 15 ||
 	    strspn(host, "0123456789.") != n)
 		return false;
@@ -80,7 +81,8 @@ origin_allowed(const struct gateway *gw, const char *origin, const char *host)
 	    strcasecmp(origin + 7, host) == 0;
 }
 
-/* Answers a request that has no message yet: a JSON-RPC error without an id. */
+/* Answers a request whose message was not read: a JSON-RPC error without an
+ * id. */
 static void
 refuse(struct httpd_req *req, int status, enum failure f, const char *message)
 {
@@ -194,7 +196,7 @@ mcp(struct gateway *gw, struct httpd_req *req)
 			exchange_begin(gw, req, false);
 		return;
 	case HTTP1_DELETE:
-		/* Sessions ended with revision 2025-11-25. */
+		/* Revisions after 2025-11-25 have no sessions. */
 		version = http1_field(r, "mcp-protocol-version", NULL);
 		rev = version != NULL ? mcp_rev_of(version) : 0;
 		if (rev <= MCP_REV_LEGACY_NEWEST) {
@@ -283,9 +285,9 @@ on_gone(struct httpd_req *req, void *arg)
 		exchange_gone(ex);
 }
 
-/* Writes the answer to bytes that http1 or a limit refused before there was a
- * request: a JSON-RPC error. Only what http1 refused is malformed; 503 and 408
- * are about room and time. */
+/* Writes a JSON-RPC error as the answer to bytes that http1 or a limit refused
+ * before there was a request. Only bytes that http1 refused are malformed. 503
+ * means that there is no room, and 408 that the request came too slowly. */
 static void
 on_refused(int status, const char *why, struct buf *out,
     const char **content_type, void *arg)

@@ -1,5 +1,5 @@
 /*
- * The HTTP side: lets in only requests that exist.
+ * The HTTP side: checks Host, Origin, path and method of each request.
  */
 #ifndef FRONT_H
 #define FRONT_H

@@ -3,11 +3,12 @@
  *
  * Clients can make this process hold max_streams streams in all, and
  * max_streams_per_principal of one principal. A stream takes a few KiB and its
- * socket. Nothing is queued for a client that does not read, since only some
- * bits say what is due. A stream is never a way around authority. It is opened
- * by an authenticated request, and says only that something changed (or a
- * task's state: tasks.c). Before it says anything its credential is checked
- * again, so a revoked client's stream ends instead of telling it about changes.
+ * socket. Nothing is queued for a client that does not read, since a stream
+ * keeps only bits for the messages that are due. A stream is never a way around
+ * authority. It is opened by an authenticated request, and says only that
+ * something changed (or a task's state: tasks.c). Before it says anything, its
+ * credential is checked again, so a revoked client's stream ends and tells no
+ * changes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,7 @@ owner_of(struct streams *t, const char *principal, bool make)
 	return o;
 }
 
-/* Frees an owner that has no stream any more. */
+/* Frees the owner if it has no stream any more. */
 static void
 owner_settle(struct streams *t, struct stream_owner *o)
 {
@@ -282,7 +283,8 @@ stream_refuse_memory(struct exchange *ex)
 /* ---- GET ---- */
 
 /* Returns the messages (mask of DUE_*) that a client may have missed after the
- * event with this number. known: the event's id belongs to this record. */
+ * event with this number. known: the number is of an event of r. false: any
+ * message may have been missed. */
 static unsigned
 missed(const struct stream_session *r, bool known, uint32_t number)
 {
@@ -335,7 +337,7 @@ get_own(struct exchange *ex, bool named, bool known, uint32_t number)
 	stream_store_set_get(r, s);
 	stream_begin(s, exchange_release(ex));
 	/* Send an id at once, so that a client that is cut off before the first
-	 * event can name its last event. Clients of older revisions take an
+	 * event has an id for Last-Event-ID. Clients of older revisions take an
 	 * event without data for a broken message. */
 	stream_store_id(r, 0, r->last, id);
 	if (rev >= MCP_REV_2025_11_25)

@@ -44,9 +44,9 @@ void stream_free(struct gateway *);
 
 /* Serves subscriptions/listen of the modern era. Takes the exchange. */
 void stream_listen(struct exchange *);
-/* Serves a GET of the legacy era: opens the session's own stream or, with a
- * Last-Event-ID, goes on with a broken one. The exchange is identified and its
- * session checked. Takes the exchange. */
+/* Serves a GET of the legacy era: opens the session's own stream, or goes on
+ * with the broken stream that Last-Event-ID names. The exchange is identified
+ * and its session checked. Takes the exchange. */
 void stream_get(struct exchange *);
 /* Ends the stream of a deleted session and drops all that is kept for it. */
 void stream_session_ended(struct gateway *, const struct ipc_id *);
@@ -54,11 +54,11 @@ void stream_session_ended(struct gateway *, const struct ipc_id *);
 /* Ends all streams of a credential that ended. The hash is its SHA-256. */
 void stream_credential_ended(struct gateway *, const struct ipc_hash *);
 
-/* Marks every stream that wants to know that these lists changed (mask of 1 <<
+/* Marks every stream that wants to know of changes in these lists (mask of 1 <<
  * enum mcp_list). Marked streams are told soon. */
 void stream_notify_lists(struct gateway *, unsigned lists);
-/* Marks the streams that watch this URI: its content changed, though no version
- * did. */
+/* Marks the streams that watch this URI, whose content changed without a new
+ * version. */
 void stream_notify_resource(struct gateway *, const char *uri);
 /* Tells the streams that could not be told while admind was away. */
 void stream_admind_up(struct gateway *);
@@ -78,26 +78,27 @@ void stream_task_refused(struct gateway *, const char *principal,
 
 /* An answer that is an event stream of a legacy session. Its events have ids,
  * and each is kept for a while, so that a client that lost the connection, or
- * was told to come back later, gets the rest by GET. */
+ * was told to come back later, gets the later events by GET. */
 struct stream_post;
 /* Begins to keep the answer's events; the stream was begun on ex->req. Does
  * nothing without a session. */
 void stream_post_begin(struct exchange *);
-/* Sends one event; last: it is the answer. After stream_post_begin the event is
- * kept, also while no client is connected. false: the client reads slowly. */
+/* Sends one event. last: the event is the answer. After stream_post_begin the
+ * event is kept, also while no client is connected. false: the client reads
+ * slowly. */
 bool stream_post_event(
     struct exchange *, const void *json, size_t n, bool last);
 /* True if the answer is kept for a client that comes back. */
 bool stream_post_kept(const struct exchange *);
-/* Answers a GET that names an event of the answer: sends all events after it,
- * now and as they come. Takes ex, the GET's exchange. */
+/* Answers a GET that names an event of the answer: sends all later events, now
+ * and as they come. Takes ex, the GET's exchange. */
 void stream_post_resume(
     struct exchange *, struct stream_post *, uint32_t number);
 /* Ends the exchange's use of the answer. Events that were sent stay for a
  * resume. */
 void stream_post_end(struct exchange *);
-/* Takes a tool's hint that the client may as well wait unconnected (SEP-1699):
- * closes the connection if the answer can be resumed, otherwise does
+/* Takes a tool's hint that the client can wait without a connection (SEP-1699).
+ * Closes the connection if the answer can be resumed; otherwise does
  * nothing. */
 void stream_post_pause(struct exchange *, struct ipc_bytes json);
 

@@ -17,7 +17,7 @@
 #include "table.h"
 
 /* Bits for the messages that a stream has yet to send. The first four are 1 <<
- * the store's kinds. */
+ * a kind of event (stream_store.h). */
 enum {
 	DUE_TOOLS = 1,
 	DUE_PROMPTS = 2,
@@ -29,9 +29,10 @@ enum {
 };
 
 enum {
-	STREAM_OWNERS = 256, /* principals with streams at a time, as a rule */
-	/* Most questions to admind that are open for streams, so that questions
-	 * for requests find room (IPC_WAITERS_MAX) and no long queue. */
+	STREAM_OWNERS = 256, /* usual principals with streams: table size */
+	/* Upper bound on questions to admind that are open for streams, so that
+	 * questions for requests find room (IPC_WAITERS_MAX) and don't wait
+	 * long. */
 	STREAMS_ASKING_MAX = 256
 };
 
@@ -59,8 +60,8 @@ struct stream {
 	unsigned nwatches, ntasks;
 	const char *id;    /* of the listen request, raw JSON */
 	const char *tasks; /* ntasks texts, each with its NUL */
-	/* Checked again before anything is told. The id and the tasks follow it
-	 * in memory. */
+	/* Checked again before the stream says anything. The texts of id and
+	 * tasks follow the credential in memory. */
 	char credential[];
 };
 
@@ -78,16 +79,17 @@ struct streams {
 /* stream.c. True if there is room for one more stream; otherwise *no says
  * why. */
 bool stream_room(struct gateway *, const char *principal, struct refusal *no);
-/* Makes a stream without a request yet. id: of the listen request; tasks:
- * texts, each with its NUL, tasks_len bytes. NULL without memory. */
+/* Makes a stream, which gets its HTTP request in stream_begin. id: of the
+ * message subscriptions/listen (n = 0: none). tasks: texts, each with its NUL,
+ * tasks_len bytes. NULL: no memory. */
 struct stream *stream_new(const struct exchange *, struct ipc_bytes id,
     const char *tasks, size_t tasks_len);
 /* Gives the request to the stream and sends the stream's head. */
 void stream_begin(struct stream *, struct httpd_req *);
-/* Takes out a stream whose client left. For httpd_stream_lean. */
+/* Takes out a stream whose client left. A callback for httpd_stream_lean. */
 void stream_gone(struct httpd_req *, void *);
-/* Takes the stream out of all lists and frees it. A stream that is asking is
- * freed when the answer comes. */
+/* Takes the stream out of all lists and frees it. If the stream waits for an
+ * answer of admind (`asking`), it is freed when the answer comes. */
 void stream_unlink(struct stream *);
 void stream_refuse_memory(struct exchange *);
 /* Ends a stream. final: a listen stream sends its last message first. */

@@ -1,5 +1,5 @@
 /* subscriptions/listen (MCP 2026-07-28): chooses the parts of the request that
- * are honoured, and first tells the client which. */
+ * are honoured, and names them in the stream's first message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,7 +86,8 @@ read_watches(
 }
 
 /* Sends the first message of a stream: the parts of the request that are
- * honoured. false: there was no memory for it, and the stream is gone. */
+ * honoured. false: there was no memory for the message, and the stream is
+ * gone. */
 static bool
 acknowledge(struct stream *s)
 {

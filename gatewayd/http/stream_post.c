@@ -1,7 +1,8 @@
 /*
  * Answers on event streams of legacy sessions: their events have ids and are
- * kept, so a client that was cut off, or told to come back, gets the rest by a
- * GET with Last-Event-ID (MCP 2025-11-25, Resumability and Redelivery).
+ * kept, so a client that was cut off, or told to come back, gets the later
+ * events by a GET with Last-Event-ID (MCP 2025-11-25, Resumability and
+ * Redelivery).
  *
  * The exchange lives on without a connection, as it does for any legacy client
  * that leaves; its messages go to the store. A GET then gives it a connection
@@ -137,8 +138,8 @@ stream_post_resume(struct exchange *ex, struct stream_post *p, uint32_t number)
 		httpd_stream_end(req);
 		return;
 	}
-	/* The client says that the old connection is lost, even if it looks
-	 * open from here. */
+	/* By this GET the client says that the old connection is lost, even if
+	 * that connection looks open from here. */
 	old = owner->req;
 	if (old != NULL) {
 		httpd_set_data(old, NULL);

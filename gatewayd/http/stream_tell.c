@@ -29,8 +29,8 @@ schedule(struct streams *t)
 {
 	static const struct timeval now = {0, 0};
 
-	/* Not event_active: the event would run again in the same turn of the
-	 * loop, for ever. */
+	/* Not event_active, because the event would run again in the same turn
+	 * of the loop, for ever. */
 	if (!TAILQ_EMPTY(&t->due) && t->asking < STREAMS_ASKING_MAX &&
 	    !evtimer_pending(t->turn, NULL))
 		evtimer_add(t->turn, &now);
@@ -222,8 +222,8 @@ serve(struct stream *s)
 	struct gateway *gw = s->gw;
 
 	/* A slow stream is queued again by drained(). A stream that is asking
-	 * tells all that is due when the answer comes. tidy_cb() finds what is
-	 * left. */
+	 * tells all that is due when the answer comes. tidy_cb() finds streams
+	 * that are still due. */
 	if (httpd_stream_slow(s->req) || s->asking)
 		return;
 	if (s->session != NULL &&
@@ -300,7 +300,8 @@ stream_notify_lists(struct gateway *gw, unsigned lists)
 	stream_store_each(gw->streams->store, miss, &due);
 }
 
-/* Marks the watched resource with this URI as due. false: there is none. */
+/* Marks the watched resource with this URI as due. false: no watch has the
+ * URI. */
 static bool
 mark_watch(struct session_watch *watch, unsigned n, const char *uri)
 {
@@ -375,7 +376,8 @@ watches_task(const struct stream *s, const char *principal, const char *task)
 	return false;
 }
 
-/* True if an earlier stream of the list has the same credential. */
+/* True if an earlier stream of the list has the same credential and watches the
+ * task, too. */
 static bool
 asked_before(const struct streams *t, const struct stream *s,
     const char *principal, const char *task)
@@ -395,9 +397,9 @@ asked_before(const struct streams *t, const struct stream *s,
 
 /*
  * Calls f once with each credential, because a stream is told a task's outcome
- * only by the right of its own credential. If one of two credentials of a
- * principal was withdrawn, its streams hear nothing by the right of the other
- * one, and the streams of the other one are still told.
+ * only by the right of its own credential. If one of a principal's two
+ * credentials was withdrawn, the streams of that credential are told nothing by
+ * the right of the other credential, whose streams are still told.
  */
 void
 stream_task_each(struct gateway *gw, const char *principal, const char *task,
@@ -412,7 +414,8 @@ stream_task_each(struct gateway *gw, const char *principal, const char *task,
 }
 
 /* Tells the streams. A client that does not read misses some messages. That
- * does no harm, since it asks for a task's outcome by tasks/get anyway. */
+ * does no harm, since the client asks for a task's outcome by tasks/get
+ * anyway. */
 void
 stream_notify_task(struct gateway *gw, const char *principal, const char *task,
     const char *credential, struct ipc_bytes params)

@@ -11,7 +11,7 @@
 	"{\"name\":\"mcpbox\",\"title\":\"mcpbox\",\"version\":" \
 	"\"" MCPBOX_VERSION "\"}"
 #define META_SERVER_INFO "\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO
-/* The capabilities that both eras have. Others are added to these. */
+/* The capabilities of both eras. answer_discover adds `extensions`. */
 #define CAPABILITIES                                               \
 	"\"tools\":{\"listChanged\":true},"                        \
 	"\"prompts\":{\"listChanged\":true},"                      \
@@ -23,8 +23,8 @@
 #define TTL_LIST     "0"
 #define TTL_DISCOVER "60000" /* changes with an upgrade only */
 
-/* Bytes reserved for the two longest constant answers, beside the instructions,
- * so that their buffer need not grow. */
+/* Bytes reserved for each of the two longest constant answers, in addition to
+ * the instructions, so that the answer's buffer need not grow. */
 enum { FRAME_ROOM = 1024 };
 
 static void
@@ -38,7 +38,8 @@ put_id(struct buf *b, const struct answer_to *to)
 		buf_puts(b, ",\"id\":null");
 }
 
-/* Opens the result object; the modern members of every result come first. */
+/* Opens the result object. The member that every modern result has comes
+ * first. */
 static void
 put_result(struct buf *b, const struct answer_to *to)
 {
@@ -60,8 +61,8 @@ end_result(struct buf *b, const struct answer_to *to)
 	buf_puts(b, "}}");
 }
 
-/* Returns an error's code. Failures of the tool's side have no code of their
- * own: they are errors only where a method has no isError. */
+/* Returns an error's code. Failures on the tool's side have no code of their
+ * own, because they are errors only in methods without isError. */
 static int
 error_code(const struct answer_to *to, enum failure f)
 {
@@ -110,8 +111,8 @@ answer_refusal(
 	answer_error(b, to, e->failure, e->message, 0, e->data);
 }
 
-/* Returns the members of an object without its braces; n = 0 if it has none. 0,
- * or -1: no object. */
+/* Gets the text between an object's braces; n = 0: no members. 0, or -1: no
+ * object. */
 static int
 members(struct ipc_bytes o, struct ipc_bytes *out)
 {
@@ -142,11 +143,11 @@ has(struct ipc_bytes object, const char *name)
 }
 
 /*
- * Writes a result of foreign text. m: the members of its body. Splicing is
- * safe: each piece is scanned by itself first and is exactly one JSON object,
- * so its braces balance and it can't end the result early. A body may not have
- * the members that we add. So the client never sees two members of one name,
- * and it does not matter which its parser would believe.
+ * Writes a result of text that was made elsewhere. m: the members of its body,
+ * without braces. Splicing is safe: each piece is scanned by itself first and
+ * is exactly one JSON object, so the piece's braces balance and can't end the
+ * result early. A body may not have the members that we add. So the client
+ * never sees two members of one name, and need not choose one.
  */
 static int
 put_body(struct buf *b, const struct answer_to *to, struct ipc_bytes m,
@@ -248,7 +249,7 @@ answer_resource(struct buf *b, const struct answer_to *to,
 		return -1;
 	buf_init(&made, ANSWER_MAX);
 	buf_puts(&made, "\"contents\":[");
-	/* Other members of the result are dropped: MCP has none. */
+	/* Other members of the body are dropped, because MCP has none. */
 	for (c = ipc_bytes(c.p + 1, c.n - 2); mcp_json_element(&c, &e); n++) {
 		if (n > 0)
 			buf_putc(&made, ',');
@@ -282,9 +283,9 @@ first_text(struct ipc_bytes body)
 	return ipc_bytes(p, n);
 }
 
-/* prompts/get and resources/read have no isError, so the result of a failed
- * call becomes an error with the result's text as its message. body and meta
- * are foreign and scanned here. */
+/* Writes an error with the text of the failed call's result as its message,
+ * because prompts/get and resources/read have no isError. body and meta were
+ * made elsewhere, so they are scanned here. */
 int
 answer_failed_call(struct buf *b, const struct answer_to *to, enum failure f,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri)

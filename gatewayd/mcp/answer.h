@@ -1,7 +1,7 @@
 /*
  * JSON-RPC answers as text. Results that were made elsewhere (CallToolResult
  * bodies, Tool objects) are spliced in byte for byte; only the envelope, and
- * for the modern era resultType and serverInfo, are ours. No I/O.
+ * for the modern era resultType and serverInfo, are made here. No I/O.
  */
 #ifndef ANSWER_H
 #define ANSWER_H
@@ -15,9 +15,9 @@ enum { ANSWER_MAX = 16 * 1024 * 1024 }; /* a tools/list of 4000 large tools */
 struct answer_to {
 	struct ipc_bytes id; /* raw JSON; n = 0: unknown */
 	bool modern;
-	/* Writes null for an id that could not be read: JSON-RPC 2.0 says so.
-	 * The schema of MCP since 2025-11-25 refuses null and leaves the id
-	 * out. */
+	/* An id that could not be read is written as null, as JSON-RPC 2.0
+	 * says. false: it is left out, because the schema of MCP since
+	 * 2025-11-25 refuses null. */
 	bool null_id;
 };
 
@@ -29,19 +29,19 @@ void answer_error(struct buf *, const struct answer_to *, enum failure,
 void answer_refusal(
     struct buf *, const struct answer_to *, const struct mcp_error *);
 /*
- * Writes a CallToolResult. body is its object without _meta, meta the _meta
+ * Writes a CallToolResult. body: the object without _meta; meta: the _meta
  * object. For a legacy client, structured content that is no object is left out
- * (narrow.h). Body and meta are foreign and scanned here. 0, or -1: they are
- * not JSON objects, or have a member that only we may add; the buffer then
- * holds nothing usable.
+ * (narrow.h). Body and meta were made elsewhere, so they are scanned here. 0,
+ * or -1: they are not JSON objects, or have a member that only we may add; the
+ * buffer then holds nothing usable.
  */
 int answer_call(struct buf *, const struct answer_to *, struct ipc_bytes body,
     struct ipc_bytes meta);
 /*
  * Writes a failed call of a method without isError (prompts/get,
- * resources/read): a JSON-RPC error with body's text as its message. Its code
- * is that of the failure if it has one, else -32602 for INVALID_ARGUMENTS, else
- * -32603. uri: of the resource, a raw JSON string, or n = 0. 0, or -1 as
+ * resources/read): a JSON-RPC error with body's text as its message. The code
+ * is the failure's own code, else -32602 for INVALID_ARGUMENTS, else -32603.
+ * uri: the resource's URI, a raw JSON string, or n = 0. 0, or -1 as for
  * answer_call.
  */
 int answer_failed_call(struct buf *, const struct answer_to *, enum failure,
@@ -54,16 +54,16 @@ void answer_input_required(struct buf *, const struct answer_to *,
 void answer_tool_failure(
     struct buf *, const struct answer_to *, enum failure, const char *message);
 /*
- * Writes a ReadResourceResult, otherwise as answer_call does. Contents that
- * bring no URI get uri, the one that was asked for (a JSON string). Unless they
- * name a type, they then also get mime, the resource's declared MIME type (a
- * JSON string, or n = 0). ttl_ms is a caching hint.
+ * Writes a ReadResourceResult, otherwise as answer_call does. Contents without
+ * a URI get uri, the URI that was asked for (a JSON string). Unless they name a
+ * type, they also get mime, the resource's declared MIME type (a JSON string,
+ * or n = 0). ttl_ms is a caching hint.
  */
 int answer_resource(struct buf *, const struct answer_to *,
     struct ipc_bytes body, struct ipc_bytes meta, struct ipc_bytes uri,
     struct ipc_bytes mime, uint64_t ttl_ms);
 /* Write the text before and after the items of a list result. cursor: of the
- * next page, "" if this is the last. */
+ * next page; "": this page is the last. */
 void answer_list_head(
     struct buf *, const struct answer_to *, const char *member);
 void answer_list_tail(
@@ -75,7 +75,8 @@ void answer_members(struct buf *, const struct answer_to *, const char *type,
     struct ipc_bytes members);
 void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev);
 void answer_discover(struct buf *, const struct answer_to *);
-/* Writes a notification with foreign params, which are scanned. 0 or -1. */
+/* Writes a notification. params were made elsewhere, so they are scanned. 0 or
+ * -1. */
 int answer_notification(
     struct buf *, const char *method, struct ipc_bytes params);
 

@@ -1,6 +1,6 @@
-/* Tells a client's model, before it does anything, how tools are made here.
- * Twenty lines; some clients cut the text at 2 KB. JSON text, already
- * escaped. */
+/* Tells a client's model at the start how tools are made here. The text has
+ * only twenty lines, because some clients cut it at 2 KB. It is JSON text,
+ * already escaped. */
 #ifndef INSTRUCTIONS_H
 #define INSTRUCTIONS_H
 

@@ -20,7 +20,7 @@
 #define KEY_CLIENT       "io.modelcontextprotocol/clientInfo"
 #define KEY_LOG          "io.modelcontextprotocol/logLevel"
 
-/* The members of params._meta that the ladder looks at. */
+/* The members of params._meta that are read here: the envelope. */
 enum { VERSION, CAPABILITIES, CLIENT, LOG, TOKEN, TRACE, ENVELOPE };
 
 struct envelope {
@@ -101,12 +101,12 @@ read_envelope(const struct envelope *env, struct mcp_message *m, char *version,
 	if (v.p[0] != '"')
 		return mcp_fault_set(e, FAILURE_INVALID_PARAMS, 400,
 		    KEY_VERSION " must be a string.");
-	/* A version that does not fit does not exist. Take another unknown
-	 * one. */
+	/* A version that is too long for the buffer is unknown. Use another
+	 * unknown version in its place. */
 	if (mcp_json_text(v, version, size) < 0)
 		snprintf(version, size, "9999-99-99");
-	/* Nothing answers a notification, so it need not say what its sender
-	 * can take. */
+	/* A notification gets no answer, so it need not name its sender's
+	 * capabilities. */
 	if (m->kind == MCP_NOTIFICATION)
 		return 0;
 	if (!get(env, CAPABILITIES, &v))
@@ -158,8 +158,8 @@ mismatch(struct mcp_message *m, const char *text)
 }
 
 /* Compares the modern headers with the body, after step 6. A request must have
- * these headers. The specification defines no checks for notifications, so
- * there the headers may be missing, but must not contradict. */
+ * these headers. The specification defines no checks for notifications, so a
+ * notification may lack the headers, but they must not contradict its body. */
 static int
 check_headers(struct mcp_message *m, const struct mcp_headers *h,
     const char *version, const char *method)
@@ -188,7 +188,8 @@ check_headers(struct mcp_message *m, const struct mcp_headers *h,
 	return 0;
 }
 
-/* Step 9: compares Mcp-Name, for methods whose object has a name, URI or id. */
+/* Step 9: compares Mcp-Name with the parameter `key`: a name, a URI or a task
+ * id. */
 static int
 check_name(struct mcp_message *m, const struct mcp_headers *h, const char *key)
 {
@@ -238,7 +239,8 @@ check_legacy(const struct mcp_headers *h, struct mcp_message *m)
 	const struct mcp_method_info *row = mcp_method_info(m->method);
 	int rev;
 
-	/* initialize negotiates by its body; a header would be a guess. */
+	/* initialize negotiates the revision by its body, so a header would
+	 * only be a guess. */
 	if (m->method == MCP_INITIALIZE)
 		return 0;
 	if (h->version != NULL) {
@@ -291,8 +293,8 @@ mcp_era_check(
 	read_trace(&env, m);
 	header_modern = h->version != NULL && is_modern(h->version);
 
-	/* Step 5. initialize comes first: only a valid modern envelope makes it
-	 * modern. */
+	/* Step 5. initialize comes first, because only a valid modern envelope
+	 * makes initialize modern. */
 	if (m->method == MCP_INITIALIZE) {
 		if (!claimed || !modern_initialize(&env, m)) {
 			if (header_modern &&
@@ -321,8 +323,7 @@ mcp_era_check(
 		    &env, m, version, sizeof(version), &m->error);
 	}
 	if (header_modern) {
-		/* A notification needs no envelope, so the header decides.
-		 *  */
+		/* A notification needs no envelope, so the header decides. */
 		m->modern = true;
 		m->rev = MCP_REV_2026_07_28;
 		return check_headers(m, h, h->version, method);

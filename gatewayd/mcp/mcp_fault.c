@@ -101,14 +101,14 @@ mcp_fault(struct mcp_message *m, enum failure f, const char *within,
 	struct mcp_error *e = &m->error;
 	char pointer[POINTER_MAX];
 
-	/* An earlier step of the ladder has set an error that is no fault. */
+	/* An earlier step of the ladder failed, so no faults are collected. */
 	if (e->failure != FAILURE_NONE && e->faults == 0)
 		return -1;
 	make_pointer(within, name, pointer);
 	if (e->faults++ == 0) {
 		e->failure = f;
-		/* 200: told in band, that is, in the JSON-RPC answer. A
-		 * notification has no answer. */
+		/* 200: told in the JSON-RPC answer. A notification has no
+		 * answer. */
 		e->status =
 		    f == FAILURE_INVALID_PARAMS && m->kind != MCP_NOTIFICATION
 		    ? 200

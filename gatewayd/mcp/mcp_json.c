@@ -1,5 +1,5 @@
 /*
- * Slices of JSON text, and their types. json_scan accepted the text before.
+ * Slices of JSON text that json_scan accepted, and their types.
  */
 #include <json-c/json_object.h>
 #include <string.h>
@@ -67,8 +67,8 @@ mcp_json_is_object(struct ipc_bytes v)
 	return v.n > 0 && v.p[0] == '{';
 }
 
-/* True for a string, or an integer written as one: the forms of an id (MCP:
- * base protocol) and of a progress token. */
+/* True for a string, or a number without fraction and exponent: the forms of an
+ * id (MCP: base protocol) and of a progress token. */
 bool
 mcp_json_is_id(struct ipc_bytes v)
 {

@@ -13,9 +13,9 @@ enum { MCP_ID_MAX = 1024 }; /* bytes of an id; clients use fewer than 40 */
 /* Gets the member of an object with this name. false: there is none. */
 bool mcp_json_get(
     struct ipc_bytes object, const char *name, struct ipc_bytes *out);
-/* Does the same, but null counts as absent: several clients write null for an
- * optional member that they have no value for (mcp.el, Go clients with a nil
- * pointer). */
+/* Does the same as mcp_json_get, but null counts as absent: several clients
+ * write null for an optional member that they have no value for (mcp.el, Go
+ * clients with a nil pointer). */
 bool mcp_json_given(
     struct ipc_bytes object, const char *name, struct ipc_bytes *out);
 bool mcp_json_is_null(struct ipc_bytes); /* true also if absent */

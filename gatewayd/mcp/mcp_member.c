@@ -1,10 +1,10 @@
 /*
- * The table of all members that a method's params may have, by revision (schema
- * of each revision; tasks extension for tasks/ and taskIds). A member that is
- * not in the table is refused, because a misspelled `arguments` would run a
- * tool with its defaults (decision 0070). `_meta` belongs to every method. The
- * members of `_meta`, capabilities, clientInfo and a tool's arguments are not
- * checked here.
+ * The table of all members that a method's params may have, by revision. Its
+ * sources are the schema of each revision and, for tasks/ and taskIds, the
+ * tasks extension. A member that is not in the table is refused, because a
+ * misspelled `arguments` would run a tool with its defaults (decision 0070).
+ * `_meta` belongs to every method. The members of `_meta`, capabilities,
+ * clientInfo and a tool's arguments are not checked here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +38,8 @@ static const struct member table[] = {
     {MCP_TEMPLATES_LIST, "", "cursor", ALL},
     {MCP_TOOLS_CALL, "", "name", ALL},
     {MCP_TOOLS_CALL, "", "arguments", ALL},
-    /* Accepted and ignored, as servers must that declare no tasks of
-     * 2025-11-25, and all servers that know the extension (tasks extension,
+    /* Accepted and ignored. Servers that declare no tasks of 2025-11-25 must do
+     * so, and all servers that know the tasks extension (see its section on
      * compatibility). */
     {MCP_TOOLS_CALL, "", "task", R11 | R26},
     {MCP_TOOLS_CALL, "", "inputResponses", R26},
@@ -149,9 +149,9 @@ distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* Returns the member that was probably meant, or NULL. A member that the object
- * has is not meant. Two letters may differ, in a short name one: `argument`,
- * `request_state`, `url`. */
+/* Returns the member that was probably meant, or NULL. Members that the object
+ * has are left out. Two letters may differ, or one if the member has at most
+ * five: `argument`, `request_state`, `url`. */
 static const char *
 meant(const struct mcp_message *m, const char *within, struct ipc_bytes object,
     const char *name)
@@ -182,8 +182,8 @@ is_known(const struct mcp_message *m, const char *within, const char *name)
 	return false;
 }
 
-/* False if the table has no rows for this object, because the object is itself
- * no known member. True for params: without rows they have only _meta. */
+/* False if the table has no rows for this object, because the object itself is
+ * no known member. Always true for params, which may have _meta. */
 static bool
 has_rows(const struct mcp_message *m, const char *within)
 {
@@ -210,8 +210,8 @@ mcp_member_check(
 	snprintf(pointer, sizeof(pointer), "/params%s%s",
 	    within[0] != '\0' ? "/" : "", within);
 	while (walk_next(&w, &raw, &value)) {
-		/* Includes the quotes, because the name may have escapes to
-		 * decode. */
+		/* The slice includes the quotes, because the name may have
+		 * escapes to decode. */
 		if (mcp_json_text(ipc_bytes(raw.p - 1, raw.n + 2), name,
 			sizeof(name)) < 0) {
 			mcp_fault(m, FAILURE_INVALID_PARAMS, pointer, NULL,
@@ -221,9 +221,9 @@ mcp_member_check(
 		}
 		if (is_known(m, within, name))
 			continue;
-		/* Each search for the meant member reads the whole object, and
-		 * a client that is not known yet chose its size. So faults that
-		 * are only counted get no search. */
+		/* Each search for the meant member reads the whole object,
+		 * whose size the client chose. So faults that are only counted
+		 * get no search. */
 		other = m->error.left_out == 0 ? meant(m, within, object, name)
 					       : NULL;
 		if (other != NULL)

@@ -3,7 +3,7 @@
  * that the Mcp-Name header repeats (MCP 2026-07-28, Streamable HTTP; tasks
  * extension, routing headers).
  *
- * The table does not tell the legacy revisions apart, because a client that
+ * The table does not distinguish the legacy revisions, because a client that
  * does not know a later revision's method doesn't call it.
  */
 #include <string.h>

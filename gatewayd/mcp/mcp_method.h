@@ -63,7 +63,7 @@ const struct mcp_method_info *mcp_method_find(const char *name);
 
 /* Returns the revision's name, for example "2025-11-25". */
 const char *mcp_rev_text(enum mcp_rev);
-/* Returns the revision with this name, or -1 if it is none of ours. */
+/* Returns the revision with this name, or -1 if it is not served here. */
 int mcp_rev_of(const char *);
 
 #endif

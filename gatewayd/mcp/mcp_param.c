@@ -26,7 +26,8 @@ mismatch(struct walk *w, const char *name, const char *what)
 	return mcp_fault_set(w->e, FAILURE_HEADER_MISMATCH, 400, text);
 }
 
-/* The name must be a token, since it becomes a field name. */
+/* True for a token (RFC 9110). A property's NAME must be a token, since it
+ * becomes part of a header's name. */
 static bool
 token(const char *s)
 {
@@ -38,8 +39,8 @@ token(const char *s)
 		"0123456789!#$%&'*+-.^_`|~") == n;
 }
 
-/* True if the header's text equals the value. Strings and booleans count as
- * text, numbers as numbers: 42 and 42.0 are equal. */
+/* True if the header's text equals the value. Strings and booleans are compared
+ * as text, numbers as numbers: 42 equals 42.0. */
 static bool
 same(struct json_object *value, const char *text)
 {

@@ -2,7 +2,7 @@
  * Step 11: compares Mcp-Param-* headers with the arguments. A tool's input
  * schema may mark properties with "x-mcp-header": NAME; a modern client then
  * mirrors their values in headers, and a server that reads the body must
- * compare (MCP 2026-07-28). No I/O.
+ * compare them (MCP 2026-07-28). No I/O.
  */
 #ifndef MCP_PARAM_H
 #define MCP_PARAM_H
@@ -18,15 +18,15 @@ enum {
 /* Returns a header's value by its lower-case name, or NULL if absent. */
 typedef const char *mcp_param_header(void *arg, const char *name);
 
-/* Compares the headers. tool: its Tool object; arguments: the object sent. A
- * tool without marked properties costs one search. 0, or -1 with e set to
- * HEADER_MISMATCH. */
+/* Compares the headers. tool: the Tool object; arguments: the object that the
+ * client sent. A tool without marked properties costs one search. 0, or -1 with
+ * e set to HEADER_MISMATCH. */
 int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_header *header, void *arg, struct mcp_error *e);
 
-/* For a client that sends the headers: calls emit for each marked property that
- * has a value, with the text of its header, not yet encoded. 0, or emit's
- * answer if that was not 0. */
+/* Calls emit for each marked property that has a value, with the text of its
+ * header, not yet encoded. For a client that sends the headers. 0, or the first
+ * value other than 0 that emit returned. */
 typedef int mcp_param_emit(void *arg, const char *name, const char *value);
 int mcp_param_each(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_emit *emit, void *arg);

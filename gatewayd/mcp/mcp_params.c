@@ -1,6 +1,7 @@
-/* Parameters: step 12 of the ladder. A fault here is answered in band, with
- * status 200. Only shapes are judged. The code that serves the method decides
- * whether a name, cursor, state or id means anything. */
+/* Parameters: step 12 of the ladder (mcp_request.h). A fault here is told in
+ * the JSON-RPC answer, with HTTP status 200. Only shapes are judged. The code
+ * that serves the method decides whether a name, cursor, state or id means
+ * anything. */
 #include <stdio.h>
 #include <string.h>
 
@@ -89,8 +90,8 @@ mcp_params_client(struct ipc_bytes info, struct mcp_message *m)
 	return 0;
 }
 
-/* Adds a fault of a member: of params (within ""), or of the member of params
- * that within names. */
+/* Adds a fault of the member `name`: of params if `within` is "", else of the
+ * object `within` in params. */
 static int
 bad(struct mcp_message *m, const char *within, const char *name,
     const char *fix)
@@ -125,7 +126,7 @@ need_object(struct mcp_message *m, const char *name, struct ipc_bytes *out)
 	return bad(m, "", name, "Write an object; it may not be left out.");
 }
 
-/* Reads a member that may be left out, and otherwise must begin with
+/* Reads a member that may be left out. If present, its JSON must begin with
  * `first`. */
 static void
 may_have(struct mcp_message *m, const char *within, struct ipc_bytes object,
@@ -169,7 +170,7 @@ read_initialize(struct mcp_message *m)
 
 	if (need_string(m, "", m->params, "protocolVersion", &v) < 0)
 		return;
-	/* A version that does not fit is none of ours. */
+	/* A version that does not fit is not served here. */
 	if (mcp_json_text(v, m->offered, sizeof(m->offered)) < 0)
 		m->offered[0] = '\0';
 	if (mcp_json_get(m->params, "capabilities", &v) &&
@@ -182,7 +183,7 @@ read_initialize(struct mcp_message *m)
 }
 
 /* Reads the members that a client adds when it calls again after input_required
- * (MRTR). The legacy revisions have neither. */
+ * (parked.h). The legacy revisions don't have these members. */
 static void
 read_retry(struct mcp_message *m)
 {
@@ -193,11 +194,11 @@ read_retry(struct mcp_message *m)
 }
 
 /*
- * Turns mcpbox_call_tool into the call that it asks for. It is for clients that
- * do not take up tools approved since they connected. From here on the request
- * is that call in every respect: permission, limits, records, confirmation,
- * questions and tasks are those of a call by the tool's own name. So no client
- * can make a call in this way that it could not make directly.
+ * Turns mcpbox_call_tool into the call that it asks for. This tool is for
+ * clients that do not take up tools approved since they connected. From here on
+ * the request is that call in every respect: permission, limits, records,
+ * confirmation, questions and tasks are those of a call by the tool's own name.
+ * So no client can make a call in this way that it could not make directly.
  *
  * Arguments of another form stay as they are, and admind names the fault. A
  * management tool can't be called in this way, because a client that lets
@@ -298,7 +299,7 @@ read_complete(struct mcp_message *m)
 	mcp_member_check(m, "context", v);
 }
 
-/* Reads a flag; a member that is not there is false. */
+/* Reads a flag. An absent member is false. */
 static bool
 flag(struct mcp_message *m, struct ipc_bytes filter, const char *name)
 {

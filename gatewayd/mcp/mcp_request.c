@@ -1,6 +1,7 @@
 /*
- * Bytes to messages: JSON-RPC shape (step 4 of the ladder). The steps that
- * differ by era are in mcp_era.c, parameters (step 12) in mcp_params.c.
+ * Bytes to messages: JSON-RPC shape (step 4 of the ladder in mcp_request.h).
+ * The steps that differ by era are in mcp_era.c, parameters (step 12) in
+ * mcp_params.c.
  *
  * Nothing is rebuilt: the parts that travel on (id, arguments, capabilities,
  * progress token) are slices of the bytes received, after json_scan has proved
@@ -23,7 +24,7 @@ read_id(struct ipc_bytes object)
 	return id;
 }
 
-/* Returns the number of members, or -1 if there are too many. */
+/* Splits an array. Returns the number of members, or -1: too many. */
 static int
 split_array(struct ipc_bytes a, struct mcp_body *b)
 {
@@ -96,8 +97,8 @@ wrong(struct mcp_message *m, const char *name, const char *fix)
 	return mcp_fault(m, FAILURE_INVALID_REQUEST, "", name, fix);
 }
 
-/* Refuses members that no JSON-RPC message has. w has all members that a
- * message may have. */
+/* Refuses members that no JSON-RPC message has. w: the members of this message
+ * that a message may have. */
 static void
 check_unknown(struct mcp_message *m, struct ipc_bytes member,
     const struct json_wanted *w, size_t n)
@@ -114,8 +115,8 @@ check_unknown(struct mcp_message *m, struct ipc_bytes member,
 			;
 		if (i < n)
 			continue;
-		/* Includes the quotes, because the name may have escapes to
-		 * decode. */
+		/* The slice includes the quotes, because the name may have
+		 * escapes to decode. */
 		if (mcp_json_text(ipc_bytes(raw.p - 1, raw.n + 2), name,
 			sizeof(name)) < 0)
 			wrong(m, NULL,
@@ -183,7 +184,7 @@ read_shape(
 		read_response(m, &w[ID], &w[PARAMS], &w[RESULT], &w[ERROR]);
 		return m->error.failure == FAILURE_NONE ? 0 : -1;
 	}
-	/* A method that does not fit is none of ours. */
+	/* A method whose name does not fit is not served here. */
 	if (v.p[0] != '"')
 		wrong(m, "method", "Write a string.");
 	else if (mcp_json_text(v, method, size) < 0)

@@ -4,7 +4,7 @@
  * The checks come in the order of the TypeScript server's inbound ladder, which
  * clients and the conformance suite expect: 4 JSON-RPC shape, 5 era, 6 envelope
  * types, then header against body (-32020), 7 version (-32022), 8 method (404
- * -32601), 9 Mcp-Name (-32020), 12 parameters (in band). Steps 1 to 3 are in
+ * -32601), 9 Mcp-Name (-32020), 12 parameters (200 -32602). Steps 1 to 3 are in
  * front.c (Host, Origin, HTTP method) and exchange.c (the credential). Steps 10
  * and 11 need the tool: call.c.
  *
@@ -79,7 +79,7 @@ struct mcp_message {
 	struct ipc_bytes id;     /* raw JSON, string or integer; n = 0: null */
 	struct ipc_bytes params; /* raw JSON object; n = 0: absent */
 	struct mcp_error error;  /* failure NONE: no error so far */
-	unsigned quirks;         /* let it pass: mask of 1 << enum mcp_quirk */
+	unsigned quirks;         /* let pass: mask of 1 << enum mcp_quirk */
 
 	/* initialize */
 	char offered[32]; /* protocolVersion, "" if too long */
@@ -106,7 +106,7 @@ struct mcp_message {
 	} complete;
 	/* logging/setLevel: 0 debug to 7 emergency */
 	int level;
-	/* subscriptions/listen: the changes that the client wants to hear of */
+	/* subscriptions/listen: the changes that the client wants to know */
 	struct {
 		bool tools, prompts, resources;
 		struct ipc_bytes uris;  /* raw JSON array, n = 0: none */
@@ -136,9 +136,9 @@ struct mcp_body {
 };
 
 /*
- * Scans and splits a body. `session` is the revision of the request's session
- * or -1: with the header it decides whether an array may be sent. 0, or -1
- * with *e set and *id the id where one could be read.
+ * Scans and splits a body. session: the revision of the request's session, or
+ * -1. Unless a header names a revision, session decides whether an array may be
+ * sent. 0, or -1 with *e. *id: the message's id, or n = 0.
  */
 int mcp_request_split(const uint8_t *, size_t, const struct mcp_headers *,
     int session, struct mcp_body *, struct ipc_bytes *id, struct mcp_error *e);

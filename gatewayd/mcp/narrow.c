@@ -3,7 +3,7 @@
 #include "narrow.h"
 #include "walk.h"
 
-/* Returns the bytes of a member and of one comma beside it. */
+/* Returns where a member and one comma next to it are. */
 static struct narrow
 cut(struct ipc_bytes object, const uint8_t *from, const uint8_t *to)
 {

@@ -45,8 +45,8 @@ is_text(struct ipc_bytes v, const char *s)
 	    memcmp(v.p + 1, s, v.n - 2) == 0;
 }
 
-/* Reads one question. It must be of a kind that MCP has; nothing else passes to
- * a client. 0 or -1. */
+/* Reads one question. The question must be of a kind that MCP has, so nothing
+ * else passes to a client. 0 or -1. */
 static int
 read_question(struct question *q, struct ipc_bytes key, struct ipc_bytes v)
 {
@@ -286,8 +286,8 @@ questions_requests(const struct questions *qs, struct buf *out)
 	jsonw_obj_end(&w);
 }
 
-/* Revision 2025-11-25 wants an elicitationId for a page; the later revision has
- * none. The question's id is used for it. */
+/* For a page, revision 2025-11-25 wants an elicitationId, which later revisions
+ * don't have. The question's id is used as the elicitationId. */
 bool
 questions_request(
     const struct questions *qs, unsigned i, struct buf *out, bool *end)

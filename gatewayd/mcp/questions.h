@@ -3,10 +3,11 @@
  * in. No I/O: bytes in, bytes out.
  *
  * The questions come from sandboxd, the answers from a client. Their form is
- * checked, and nothing else in them is trusted. A question that needs more than
- * the client declared is never asked: the tool gets an error for it at once. An
- * answer of the wrong type counts as not given (modern), or the tool gets an
- * error for it (legacy). Keys that were not asked are ignored.
+ * checked, and nothing else in them is trusted. A question that needs a
+ * capability that the client did not declare is never asked: the tool gets an
+ * error for it at once. An answer of the wrong type counts as not given
+ * (modern), or the tool gets an error for it (legacy). Keys that were not asked
+ * are ignored.
  */
 #ifndef QUESTIONS_H
 #define QUESTIONS_H
@@ -40,8 +41,9 @@ void questions_take(struct questions *, struct ipc_bytes input_responses);
 /* Writes {key: {method, params}} of the open questions. */
 void questions_requests(const struct questions *, struct buf *out);
 /* For a legacy client: writes the i-th question as a JSON-RPC request with an
- * id of its own. The id is unguessable, so that no client answers for another.
- * false: the question is not open, or there is no i-th (*end is set). */
+ * id of its own. The id is unguessable, so that no client can answer for
+ * another client. false: the question is not open, or there is no i-th question
+ * (*end is set). */
 bool questions_request(
     const struct questions *, unsigned i, struct buf *out, bool *end);
 /* Takes a response: id as raw JSON, and either result or error. true: it

@@ -29,8 +29,8 @@ task_json_time(uint64_t unix_us, char out[TASK_JSON_TIME_LEN + 1])
 	    (unsigned)(unix_us / 1000 % 1000));
 }
 
-/* True for exactly one JSON object, so that its braces balance where it is
- * put. */
+/* True for exactly one JSON object. Its braces balance, so it can be spliced
+ * in. */
 static bool
 is_object(struct ipc_bytes o)
 {
@@ -49,7 +49,7 @@ has(struct ipc_bytes object, const char *name)
 }
 
 /* Puts the result as tools/call would have answered. The client that asks knows
- * the task, so the result's _meta does not name it. */
+ * the task, so the result's _meta does not name the task. */
 static int
 put_result(struct jsonw *w, struct ipc_bytes body, struct ipc_bytes meta)
 {
@@ -138,7 +138,7 @@ task_json_members(struct buf *b, const struct ipc_task_state *t, bool detailed)
 		return -1;
 	if (detailed && t->status == TASK_FAILED)
 		put_error(&w, t);
-	/* The opening brace is removed. The closing one was never written. */
+	/* The opening brace is removed. The closing brace was never written. */
 	if (b->failed)
 		return -1;
 	memmove(b->p + at, b->p + at + 1, b->len - at - 1);

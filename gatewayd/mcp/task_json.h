@@ -8,9 +8,9 @@
 /*
  * Writes the members of a Task, without braces. detailed: adds the member that
  * belongs to the task's state (inputRequests, result or error), as tasks/get
- * and notifications/tasks show it. The body is foreign and scanned here. 0, or
- * -1: it is malformed, or there is no memory; the buffer then holds nothing
- * usable.
+ * and notifications/tasks show it. The body was made elsewhere, so it is
+ * scanned here. 0, or -1: it is malformed, or there is no memory; the buffer
+ * then holds nothing usable.
  */
 int task_json_members(
     struct buf *, const struct ipc_task_state *, bool detailed);

@@ -5,9 +5,9 @@
 #include "methods.h"
 #include "stream.h"
 
-/* Returns the revision that the client offered if we speak it, else our newest
- * (MCP lifecycle, version negotiation). A modern revision is not negotiated
- * here. */
+/* Returns the revision that the client offered if it is a legacy revision, else
+ * the newest legacy revision (MCP lifecycle, version negotiation). A modern
+ * revision is not negotiated here. */
 static enum mcp_rev
 negotiate(const char *offered)
 {
@@ -27,8 +27,8 @@ initialize(struct exchange *ex)
 	struct session s;
 	struct buf b;
 
-	/* Without the key there is no session. The client then goes on without
-	 * one and is served in the same way. */
+	/* Without the session key no session can be made. The client then goes
+	 * on without a session and is served in the same way. */
 	if (gw->has_key && ex->req != NULL) {
 		session_make(gw->session_key, (uint8_t)gw->listener, rev,
 		    now_us() / 1000 + gw->session_ttl_ms, ex->who.principal,
@@ -65,8 +65,9 @@ legacy_serve_common(struct exchange *ex)
 	}
 }
 
-/* Sets the level from which on a session hears logs. Without a session no logs
- * are sent, so the request is refused: the client would wait for logs. */
+/* Sets the level from which on a session gets logs. Without a session the
+ * request is refused, because no logs are sent and the client would wait for
+ * them. */
 static void
 set_level(struct exchange *ex)
 {

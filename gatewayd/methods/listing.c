@@ -2,15 +2,15 @@
  * tools/list, prompts/list, resources/list, resources/templates/list, alike in
  * both eras.
  *
- * A page is a stretch of the list's text in the catalogue. Only the few bytes
+ * A page is a part of the list's text in the catalogue. Only the few bytes
  * before and after the page are made for each request.
  *
  * A cursor has the name of the last object shown, the number of its list, and a
- * MAC over both, which tells our cursors from foreign ones. A cursor conveys no
- * authority: a client that changes it could at most begin elsewhere in a list
- * that it may read whole. A cursor names an object, not a place, so it stays
- * valid when the list changes. If the object is gone, the page begins with the
- * next one in the list's order.
+ * MAC over both, by which other cursors than ours are refused. A cursor conveys
+ * no authority: a client that changes it could at most begin elsewhere in a
+ * list that the client may read whole. A cursor names an object, not a place,
+ * so it stays valid when the list changes. If the object is gone, the page
+ * begins with the next one in the list's order.
  */
 #include <string.h>
 
@@ -91,8 +91,8 @@ cursor_read(const struct gateway *gw, struct ipc_bytes json, enum mcp_list list,
 /*
  * Returns the first item after `name` in the list's order: users' objects by
  * name, bytewise, then the management tools. A management tool disappears only
- * with an upgrade. If `name` is one that disappeared, all management tools are
- * left out, so that none is shown twice.
+ * with an upgrade. If `name` is a management tool that disappeared, all
+ * management tools are left out, so that none is shown twice.
  */
 static size_t
 after(const struct catalogue *c, enum mcp_list list, const char *name)
@@ -112,8 +112,8 @@ after(const struct catalogue *c, enum mcp_list list, const char *name)
 	return i;
 }
 
-/* Puts the objects of a page in which something is hidden from legacy
- * clients. */
+/* Puts the objects of a page without the parts that legacy clients don't
+ * get. */
 static void
 put_narrow(
     struct buf *b, const struct catalogue_part *p, size_t from, size_t to)
@@ -160,7 +160,7 @@ listed(void *arg, const struct catalogue *c, const struct refusal *no)
 		;
 	p = &c->part[lists[i].list];
 	if (ex->m.cursor.n > 0) {
-		/* Without the key this process made no cursor. */
+		/* Without the session key this process made no cursor. */
 		if (!gw->has_key ||
 		    cursor_read(gw, ex->m.cursor, lists[i].list, name) < 0) {
 			exchange_error(ex, 200, FAILURE_BAD_CURSOR,
@@ -170,7 +170,8 @@ listed(void *arg, const struct catalogue *c, const struct refusal *no)
 		start = after(c, lists[i].list, name);
 	}
 	end = p->n;
-	/* Without the key the list goes out whole. */
+	/* Without the session key there are no cursors, so the list goes out
+	 * whole. */
 	if (gw->has_key && end - start > gw->page_size) {
 		end = start + gw->page_size;
 		cursor_make(gw, lists[i].list, p->items[end - 1].name, cursor);

@@ -1,5 +1,5 @@
-/* The modern era, 2026-07-28: stateless. mcp_era.c has judged everything before
- * the parameters. */
+/* The modern era, 2026-07-28, which has no sessions. Only messages without
+ * errors come here: mcp_era.c and mcp_params.c have checked them. */
 #include "methods.h"
 #include "stream.h"
 #include "tasks.h"

@@ -1,10 +1,10 @@
 /*
  * resources/read, subscribe and unsubscribe: find the object that a URI names.
  *
- * The object is the resource with just this URI, else the first template that
- * matches. The template's variables, decoded, are then the arguments. From
- * there on a read is a call like any other: admind decides by name and
- * arguments, and never sees the URI.
+ * The object is the resource with just this URI, else the stopped object with
+ * this URI, else the first template that matches. The template's variables,
+ * decoded, are then the arguments. From there on a read is a call like any
+ * other: admind decides by name and arguments, and never sees the URI.
  */
 #include <stdio.h>
 #include <string.h>

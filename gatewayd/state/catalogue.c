@@ -2,7 +2,7 @@
  * Catalogues. A catalogue is asked for by the first request that needs it, and
  * kept until admind says that something changed.
  *
- * Requests that come before the catalogue is complete wait for the same one.
+ * Requests that come before the catalogue is complete wait for that catalogue.
  * CATALOGUE_CHANGED unlinks every catalogue, complete or not. A catalogue that
  * was asked for before the change still answers the requests that wait for it,
  * but no later ones.

@@ -1,9 +1,9 @@
 /*
- * The lists of a permission set as admind streamed them: the four of MCP, and
- * the stopped objects. A list is one buffer with its JSON, without the
+ * The lists of a permission set as admind streamed them: MCP's four lists, and
+ * the list of stopped objects. A list is one buffer with its JSON, without the
  * brackets, and the place of each object in the buffer. All that a request
- * needs of an object is taken out when the list comes, so that serving a list
- * or finding an object parses nothing.
+ * needs of an object is read when the list comes, so that serving a list or
+ * finding an object parses nothing.
  */
 #ifndef CATALOGUE_H
 #define CATALOGUE_H
@@ -59,7 +59,7 @@ struct catalogue {
 	char *set;
 	bool linked; /* in gw->catalogues */
 	bool ready;
-	bool failed; /* an item did not fit; told at the end */
+	bool failed; /* an item did not fit: the catalogue fails */
 	struct catalogue_part part[CATALOGUE_LISTS];
 	STAILQ_HEAD(, catalogue_waiter) waiters;
 };
@@ -88,7 +88,7 @@ const struct catalogue_item *catalogue_item_named(
 const struct catalogue_item *catalogue_item_at(
     const struct catalogue *, enum mcp_list, const char *uri);
 /* Returns the object that a URI names: the resource with just this URI, else
- * the stopped object with it, else the first template in list order that
+ * the stopped object with this URI, else the first template in list order that
  * matches. For a template, *values has its variables. */
 const struct catalogue_item *catalogue_item_for(const struct catalogue *,
     const char *uri, struct uri_value values[URI_VARIABLES_MAX]);

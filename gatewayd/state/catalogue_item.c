@@ -1,6 +1,6 @@
 /*
- * One object of a catalogue: kept as the bytes admind sent, beside the fields
- * that serving it needs.
+ * One object of a catalogue: the bytes that admind sent, and the fields that
+ * are needed to serve the object.
  *
  * Some members are not for clients and are taken out of the text: `values` of a
  * prompt's arguments, which completion offers, and all of a template's
@@ -25,7 +25,7 @@ slice(struct ipc_bytes object, const char *const *path)
 	return v;
 }
 
-/* Moves the values of each argument from `args` to a table by name. */
+/* Moves the values of each argument from `args` to an object {name: values}. */
 static struct json_object *
 take_values(struct json_object *args)
 {
@@ -52,7 +52,7 @@ take_values(struct json_object *args)
 	return table;
 }
 
-/* Puts a prompt's text without `values`. Its arguments are written again; all
+/* Puts a prompt's text without `values`. The arguments are written again; all
  * other bytes stay as they were. */
 static int
 put_prompt(struct catalogue_part *p, struct catalogue_item *item,
@@ -178,8 +178,8 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	}
 	item = &p->items[p->n];
 	memset(item, 0, sizeof(*item));
-	/* No version serves a stopped object, so for clients that watch it the
-	 * object is gone. */
+	/* No version serves a stopped object. For clients that watch the
+	 * object, the object is gone. */
 	item->stopped = list == MCP_LIST_STOPPED;
 	if (!item->stopped)
 		item->version = m->version;
@@ -210,7 +210,7 @@ catalogue_item_add(struct catalogue_part *p, enum mcp_list list,
 	}
 	if (list == MCP_LIST_RESOURCES || list == MCP_LIST_TEMPLATES)
 		item->ttl_ms = ttl(m->json);
-	p->n++; /* even after a failure: freed with the others */
+	p->n++; /* after a failure, too: item is freed with p */
 	return rc < 0 || p->json.failed ? -1 : 0;
 }
 
@@ -237,8 +237,8 @@ catalogue_item_json(
 
 /* ---- finding ---- */
 
-/* FNV-1a. Names come from approved objects, so names that collide would need a
- * person's approval. */
+/* FNV-1a. Names come from approved objects, so only names that a person
+ * approved can collide. */
 static uint32_t
 hash(const char *s)
 {
@@ -251,8 +251,8 @@ key(const struct catalogue_item *item, bool uri)
 	return uri ? item->uri : item->name;
 }
 
-/* Builds an index. It is at most half full, so a probe ends. Of two items with
- * one key the first counts. */
+/* Builds an index. The index is at most half full, so each search ends at an
+ * empty slot. Of two items with the same key the first counts. */
 static int
 build(struct catalogue_part *p, struct catalogue_index *x, bool uri)
 {

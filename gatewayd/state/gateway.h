@@ -14,16 +14,17 @@
 enum {
 	/* Time for an answer that admind can give at once. */
 	ADMIND_ASK_MS = 10 * 1000,
-	/* Time for AUTHORISE. Management tools first have code inspected in a
-	 * runner, which may wait for a slot and then take its limit of 30 s. */
+	/* Time for AUTHORISE. A management tool may first have code inspected
+	 * in a runner, which may wait for a free place and then take up to 30
+	 * s. */
 	AUTHORISE_MS = 90 * 1000,
 	/* Added to a call's own limit before a missing answer counts as lost:
 	 * killing, reaping and recording take part of it. */
 	RUN_MARGIN_MS = 15 * 1000,
 	/*
 	 * Time that a new process has to connect to admind and sandboxd, while
-	 * its clients wait at the service manager's socket. That takes some ms
-	 * when both run. After this time it is better to tell clients the
+	 * its clients wait at the service manager's socket. Connecting takes
+	 * some ms if both run. After this time it is better to tell clients the
 	 * failure.
 	 */
 	PATIENCE_MS = 2000,
@@ -32,14 +33,15 @@ enum {
 	 * comment on it: nginx gives up after 60 s without a byte, Node's fetch
 	 * after 300 s without a head. */
 	QUIET_MS = 15 * 1000,
-	/* Descriptors beside those of clients: listener, log, links, blobs in
-	 * messages, and connections that are just being refused. */
+	/* File descriptors in addition to those of clients: listener, log,
+	 * links, blobs in messages, and connections that are just being
+	 * refused. */
 	FILES_RESERVED = 192,
 	/* Bytes of all bodies of requests being served, together. */
 	EXCHANGE_BYTES_MAX = 256 * 1024 * 1024,
 	/* Bytes of results kept for clients that were asked a question and have
-	 * not come back yet. When they are used up, a client is told that its
-	 * result was lost. */
+	 * not come back yet. When the bytes are used up, a client is told that
+	 * its result was lost. */
 	KEPT_BYTES_MAX = 16 * 1024 * 1024,
 	EXCHANGES_MAX = 4096 /* = IPC_WAITERS_MAX */
 };
@@ -75,8 +77,8 @@ struct gateway {
 	} quirk[MCP_QUIRKS];
 
 	bool draining; /* the process ends (drain.c) */
-	/* With an inherited listener, clients wait there until both links are
-	 * up or this fires. */
+	/* Clients wait in the queue of an inherited listener until admind and
+	 * sandboxd are connected or this timer fires. */
 	struct event *patience;
 	bool attached; /* GW_CONFIG came on this connection */
 	bool has_key;  /* kept while admind is away */

@@ -1,13 +1,13 @@
 /*
  * Finds the identity of a request by AUTHENTICATE. The answer is remembered for
  * as long as admind allows, at most 30 s. It is kept under the SHA-256 of the
- * credential, so that a dump of this process shows no tokens of clients that
- * are not just being served.
+ * credential, so that a dump of this process shows the tokens only of clients
+ * that are being served at that moment.
  *
  * A remembered identity opens only lists and sessions: a call is authorised by
  * admind each time, with the credential itself. Everything is forgotten when
- * admind says the catalogue changed and when its connection ends, so a
- * revocation holds from then on.
+ * admind says that the catalogue changed, and when admind's connection ends. So
+ * a revocation holds from then on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -134,9 +134,9 @@ ask_admind(struct gateway *gw, const char *credential,
 	cb(arg, NULL, &no);
 }
 
-/* On a hit cb gets a pointer into the cache's slot, not a copy. The identity
- * can't change while cb runs: only an answer from admind writes it, and answers
- * are taken by the loop. */
+/* Finds the identity. On a hit cb gets a pointer into the cache, not a copy.
+ * The identity can't change while cb runs: only an answer from admind writes
+ * it, and answers are taken by the loop. */
 void
 identity_ask(
     struct gateway *gw, const char *credential, identity_cb *cb, void *arg)

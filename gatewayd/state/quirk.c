@@ -1,6 +1,6 @@
-/* Allows deviations of known clients, each by a setting of its own. When one
- * acts it is logged, so that an administrator sees which client needs it and
- * can turn it off once that client is mended. */
+/* Allows deviations of known clients, each by a setting of its own. A request
+ * that a quirk lets pass is logged, so that an administrator sees which client
+ * needs the quirk, and can turn it off once that client is mended. */
 #include "gateway.h"
 #include "ids.h"
 #include "log.h"
@@ -23,9 +23,9 @@ quirk_settings(const struct conf *c)
 	return mask;
 }
 
-/* Logs quirks that acted. A client that needs a quirk needs it with each
- * request. So the first request is logged, then the number of the others once a
- * minute. */
+/* Logs the quirks that let a request pass. A client that needs a quirk needs it
+ * with each request. So the first request is logged, and then, at most once a
+ * minute, the number of further requests. */
 void
 quirk_note(struct gateway *gw, unsigned acted, const char *agent)
 {

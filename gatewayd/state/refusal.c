@@ -1,5 +1,5 @@
-/* Turns another process's REFUSED, or its absence, into an answer that tells
- * the client what to do. */
+/* Turns the REFUSED of another process, or that process's absence, into an
+ * answer that tells the client what to do. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
 }
 
 /* Takes the peer's members of error.data, if they are the members of one JSON
- * object, and none of them is one that we write ourselves. */
+ * object, and none of them has the name of a member that we write ourselves. */
 static void
 take_data(struct refusal *r, struct ipc_bytes data)
 {
@@ -88,7 +88,7 @@ refusal_from(struct refusal *r, struct ipc_frame *f, enum failure gone,
 	    : FAILURE_INTERNAL;
 	r->retry_after_ms = m.retry_after_ms;
 	take_data(r, m.data);
-	/* Cut between characters: the text goes into JSON. */
+	/* Cut between characters, because the text goes into JSON. */
 	n = m.message.n;
 	if (n >= sizeof(r->message)) {
 		n = sizeof(r->message) - 1;

@@ -23,8 +23,8 @@ void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,
  * restarts. */
 void refusal_away(struct refusal *, const struct gateway *, bool sandboxd);
 /* Fills a refusal from a frame that is not the expected answer: REFUSED, or
- * nonsense. NULL: no answer came, and gone says why. process: the peer's name,
- * for the message. */
+ * nonsense. Frame NULL: no answer came, and gone says why. process: the peer's
+ * name, for the message. */
 void refusal_from(struct refusal *, struct ipc_frame *, enum failure gone,
     const char *process);
 

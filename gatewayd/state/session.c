@@ -18,8 +18,9 @@ put_be64(uint8_t *p, uint64_t v)
 		p[i] = (uint8_t)v;
 }
 
-/* Hashes a principal's name. Requests of one principal come in rows, so the
- * last hash is remembered; with a single user it is always that one. */
+/* Hashes a principal's name. Many requests in a row are of one principal, so
+ * the last hash is remembered. With a single user it is always the right
+ * one. */
 static void
 principal_hash(const char *principal, struct ipc_hash *out)
 {
@@ -40,9 +41,10 @@ principal_hash(const char *principal, struct ipc_hash *out)
 	*out = hash;
 }
 
-/* Makes an id of 128 random bits. They are drawn for many ids at once, since a
- * system call for each costs as much as making the token. This process never
- * forks, so no other process has a copy of the ids that are left. */
+/* Makes an id of 128 random bits. The kernel gives bits for many ids at once,
+ * since a system call for each id costs as much as making its token. This
+ * process never forks, so no other process has a copy of the ids that are
+ * left. */
 static void
 random_id(struct ipc_id *id)
 {

@@ -1,5 +1,5 @@
 /* The set of deleted sessions: chains by the first byte of the random id.
- * Expired ones are dropped whenever a session is added to their chain. */
+ * Expired sessions are dropped whenever a session is added to their chain. */
 #include <sys/queue.h>
 
 #include <stdlib.h>
@@ -80,7 +80,8 @@ session_ended_add(struct session_ended *e, const struct ipc_id *id,
 			first = x;
 		}
 	}
-	/* Full: the victim comes from this chain, so finding it is cheap. */
+	/* The set is full. The victim comes from this chain, so that it is
+	 * found fast. */
 	if (e->count >= SESSION_ENDED_MAX && first != NULL) {
 		SLIST_REMOVE(c, first, entry, next);
 		free(first);

@@ -9,7 +9,7 @@ enum { CHAINS = 256 };
 
 /* One principal's sessions. When room is needed, the principal with the most
  * sessions loses one, so that a client with very many sessions makes room with
- * its own, and no others. */
+ * its own sessions only. */
 struct owner {
 	LIST_ENTRY(owner) link;
 	struct ipc_hash principal;
@@ -125,7 +125,7 @@ heaviest(struct session_states *t, bool bytes)
 	return most;
 }
 
-/* Finds or makes a session's state, and makes it the one used last. */
+/* Finds or makes a session's state, and marks it as the one used last. */
 static struct state *
 take(struct session_states *t, const struct session *session)
 {
@@ -187,8 +187,8 @@ place(const struct state *s, const char *uri)
 }
 
 /* Makes room for len bytes of URIs: drops sessions of the principal with the
- * most bytes. false: s's own principal would have as many bytes, so there is no
- * room. */
+ * most bytes. false: no room, because s's own principal would have as many
+ * bytes. */
 static bool
 make_room(struct session_states *t, const struct state *s, size_t len)
 {

@@ -3,10 +3,10 @@
  * No I/O.
  *
  * A session's token says all that matters, so a session can be served without
- * what is kept here. All of it is lost with the process. When the tables are
+ * what is kept here. This state is lost with the process. When the tables are
  * full, the principal with the most sessions, or bytes, loses the session that
- * it used longest ago. The client of that session then hears logs from `info`
- * on, and of no resource, until it asks again.
+ * it used longest ago. The client of that session then gets logs from `info`
+ * on, and is told of no resource, until it asks again.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H

@@ -7,7 +7,7 @@
 #include "table.h"
 
 enum {
-	PRINCIPALS = 256, /* principals with requests at a time, as a rule */
+	PRINCIPALS = 256, /* usual principals with requests: table size */
 	PART = 4 /* a principal has at most 1/PART, and all principals but
 		  * `local` together leave 1/PART to `local` */
 };
@@ -83,15 +83,17 @@ share_put(struct share *s)
 	free(s);
 }
 
-/* Returns a principal's part of all. If all is less than PART, that is all. */
+/* Returns a principal's part of `all`. `local` may have all, and an amount that
+ * is less than PART is not divided. */
 static size_t
 part(const struct share *s, size_t all)
 {
 	return s->whole || all < PART ? all : all / PART;
 }
 
-/* True if there is room for `more` beside the principal's amount (held), and
- * beside the amount of all principals but `local` (together). */
+/* True if `more` fits into the principal's part, where the principal has
+ * `held`, and into the part of all principals but `local`, who have
+ * `together`. */
 static bool
 room(const struct share *s, size_t more, size_t held, size_t together,
     size_t all)

@@ -1,6 +1,6 @@
 /*
- * Counts each principal's part of this process, so that each leaves room for
- * others. No I/O.
+ * Counts how much of this process each principal uses, so that each leaves room
+ * for other principals. No I/O.
  *
  * `local` is every client of a listener that asks for no credential. Its part
  * is not limited, since a limit would only keep out clients that are `local`,
@@ -27,8 +27,8 @@ struct share *share_ref(struct share *);
 void share_put(struct share *); /* NULL is harmless */
 
 /* Counts one more request of so many bytes. `requests` and `all_bytes` are the
- * limits of the whole process. false: the principal has its part already, and
- * nothing was counted. */
+ * limits of the whole process. false: the part of the principal, or of all
+ * principals but `local`, is used up, and nothing was counted. */
 bool share_enter(
     struct share *, size_t bytes, unsigned requests, size_t all_bytes);
 void share_leave(struct share *, size_t bytes);

@@ -7,7 +7,7 @@
 
 enum {
 	CHAINS = 1024,
-	/* The cost of an event beside its data. */
+	/* Bytes that an event takes in addition to its data. */
 	OVERHEAD = sizeof(struct stream_event) + 16
 };
 
@@ -98,8 +98,8 @@ heaviest(struct stream_store *t, bool bytes)
 	return most;
 }
 
-/* Decides whether a record may be dropped, and is the only place that does. The
- * record may be gone when this returns, but not if keep. */
+/* Decides whether a record may be dropped; no other function does. If `keep`, s
+ * itself stays. If not, s may be gone when this returns. */
 static void
 settle(struct stream_session *s, bool keep)
 {
@@ -116,8 +116,8 @@ settle(struct stream_session *s, bool keep)
 	}
 	if (!idle)
 		return;
-	/* Only a session that has had a stream of its own must remember missed
-	 * messages for longer. */
+	/* Only the record of a session that had a stream of its own is kept,
+	 * because it remembers missed messages. */
 	if (!s->had && !keep) {
 		session_drop(s);
 		return;
@@ -128,8 +128,8 @@ settle(struct stream_session *s, bool keep)
 	t->droppable++;
 	while (t->droppable > STREAM_STORE_SESSIONS_MAX) {
 		oldest = TAILQ_FIRST(&heaviest(t, false)->used);
-		/* s itself is the oldest: there are more principals than room,
-		 * and none has two records. */
+		/* s is the oldest itself: there are more principals than
+		 * places, and no principal has two droppable records. */
 		if (oldest == s && keep)
 			break;
 		session_drop(oldest);

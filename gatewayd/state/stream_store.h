@@ -27,14 +27,14 @@
 #include "ipc.h"
 
 enum {
-	/* Session records, in all, without an open stream or events. If there
-	 * are more, the principal with the most such records loses the one used
-	 * longest ago. A record has 200 bytes. */
+	/* Upper bound on session records without an open stream or events. If
+	 * there are more, the principal with the most such records loses the
+	 * one used longest ago. A record has 200 bytes. */
 	STREAM_STORE_SESSIONS_MAX = 4096,
 	/* Events of one session: ten seconds of progress at full rate. */
 	STREAM_STORE_EVENTS_MAX = 1024,
-	/* Bytes of one session: the largest result there is (RESULT_MAX, and
-	 * its _meta) fits, and some progress beside it. */
+	/* Bytes of one session. The largest result (RESULT_MAX and its _meta)
+	 * fits, in addition to some progress. */
 	STREAM_STORE_BYTES_MAX = 4 * 1024 * 1024,
 	/* Bytes of all sessions together. */
 	STREAM_STORE_ALL_MAX = 64 * 1024 * 1024,
@@ -134,7 +134,7 @@ void stream_store_close(struct stream_post *);
 /* Reads an id. 0, or -1: the text is no id. */
 int stream_store_parse(
     const char *id, uint32_t *epoch, uint32_t *post, uint32_t *number);
-/* Returns the stream with this number, or NULL. */
+/* Returns the answer with this stream number, or NULL. */
 struct stream_post *stream_store_post(struct stream_session *, uint32_t number);
 /* Returns the answer's first kept event after this number, or NULL. */
 const struct stream_event *stream_store_next(

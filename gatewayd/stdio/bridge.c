@@ -70,9 +70,9 @@ bridge_error(
 
 /* ---- lines in ---- */
 
-/* Handles a cancellation. On the modern wire a client cancels by closing the
- * response. Over standard input it sends a notification, so the bridge closes
- * the response. true: the line cancelled an exchange. */
+/* Handles a cancellation. Over HTTP a modern client cancels by closing the
+ * response. Over standard input the host sends a notification, so the bridge
+ * closes the response. true: the line cancelled an exchange. */
 static bool
 cancelled(struct bridge *b, const struct line *l)
 {
@@ -132,7 +132,8 @@ take_line(struct bridge *b, const uint8_t *p, size_t n)
 	}
 }
 
-/* Takes whole lines of the input, but none while initialize is unanswered. */
+/* Takes whole lines of the input, but no line while initialize is
+ * unanswered. */
 static void
 take_lines(struct bridge *b)
 {
@@ -206,7 +207,8 @@ finished(struct bridge *b)
 	}
 }
 
-/* Begins the exchanges that are due. Returns the ms until the next. */
+/* Begins the exchanges that are due. Returns the ms until the next is due, at
+ * most a minute. */
 static int
 due(struct bridge *b)
 {
@@ -226,8 +228,7 @@ due(struct bridge *b)
 	return (int)soonest;
 }
 
-/* True if an exchange still owes the host an answer, or output is not
- * written. */
+/* True if the host still waits for an answer, or output is not written. */
 static bool
 owing(const struct bridge *b)
 {
@@ -240,7 +241,8 @@ owing(const struct bridge *b)
 	return b->out.len > 0;
 }
 
-/* Ends the session, because the host is gone. MCP asks clients to do so. */
+/* Ends all exchanges and the session, because the host is gone. MCP asks
+ * clients to end their session. */
 static void
 goodbye(struct bridge *b)
 {
@@ -307,8 +309,8 @@ bridge_run(struct bridge *b)
 			fds[n++] = (struct curl_waitfd){
 			    STDOUT_FILENO, CURL_WAIT_POLLOUT, 0};
 		}
-		/* initialize was answered: lines after it may be in b->in
-		 * already. */
+		/* If initialize was just answered, lines after it may be in
+		 * b->in already, so don't wait for input. */
 		if (!b->holding && b->in.len > 0 &&
 		    memchr(b->in.p, '\n', b->in.len) != NULL)
 			ms = 0;

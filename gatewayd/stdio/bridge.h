@@ -25,7 +25,8 @@ enum {
 	/* Room for a result of RESULT_MAX, which escaping makes at most six
 	 * times as long, and for a list. */
 	BRIDGE_ANSWER_MAX = 16 * 1024 * 1024,
-	/* While more bytes than this wait for the host, nothing is read. */
+	/* While more bytes than this wait for the host, nothing more is
+	 * read. */
 	BRIDGE_OUT_HIGH = 1024 * 1024,
 	/* Exchanges at once: gatewayd's default limit for the connections of
 	 * one address (max_connections_per_source). */
@@ -35,7 +36,7 @@ enum {
 	BRIDGE_BACKOFF_MIN_MS = 10,
 	BRIDGE_BACKOFF_MAX_MS = 1000,
 	/* A broken stream is asked for again for this long. The server keeps
-	 * its events for longer (STREAM_STORE_KEEP_MS). */
+	 * the stream's events for longer (STREAM_STORE_KEEP_MS). */
 	BRIDGE_RESUME_MS = 120 * 1000,
 	BRIDGE_RETRY_MS = 1000,   /* pause before a stream is asked for again,
 				   * unless the server names one (WHATWG HTML,
@@ -116,7 +117,8 @@ void transfer_later(struct transfer *, int64_t ms);
 void transfer_back_off(struct transfer *);
 void transfer_unpause(struct transfer *);
 
-/* ending.c: handles an exchange that ended with this code. May free it. */
+/* ending.c: handles an exchange that ended with this code. May free the
+ * exchange. */
 void ending(struct transfer *, CURLcode);
 /* Handles a message that the server sent within an exchange. */
 void ending_message(struct transfer *, const void *, size_t);

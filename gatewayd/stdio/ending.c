@@ -1,6 +1,6 @@
-/* Handles ended exchanges. One rule comes before all others: a request that may
- * have reached the server is never sent again by itself, since a tool may have
- * run. Only its answer is asked for again. */
+/* Handles ended exchanges. One rule comes before all others: the bridge never
+ * repeats a request that may have reached the server, since a tool may have
+ * run. It only asks for the request's answer again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ fail(struct transfer *t, enum failure f, const char *text)
 	transfer_free(t);
 }
 
-/* Answers the request with the error text of a body that is no answer to it. */
+/* Answers the request with the error text of a body that does not answer it. */
 static void
 refused(struct transfer *t, long status)
 {
@@ -132,8 +132,8 @@ revive(struct transfer *t)
 	return true;
 }
 
-/* Ends the renewal. The requests that wait for it go on whether or not
- * initialize was answered. */
+/* Ends the renewal of a session. The requests that wait for the renewal go on,
+ * whether or not initialize was answered. */
 static void
 end_revive(struct transfer *t)
 {
@@ -160,7 +160,7 @@ end_revive(struct transfer *t)
 
 /* Resumes a stream that broke before the answer. The rest can be asked for if
  * the request is legacy and the events have ids (MCP 2025-11-25, resumability).
- * false: it can't. */
+ * false: the rest can't be asked for. */
 static bool
 resume(struct transfer *t)
 {

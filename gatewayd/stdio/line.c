@@ -7,9 +7,9 @@
 
 #define VERSION_KEY "io.modelcontextprotocol/protocolVersion"
 
-/* True if a header can carry the text as it is: visible ASCII and inner spaces,
- * and not like the encoded form (MCP 2026-07-28, Streamable HTTP, header
- * values). */
+/* True if a header can carry the text as it is: visible ASCII and inner spaces.
+ * A text that looks like the encoded form is encoded, too (MCP 2026-07-28,
+ * Streamable HTTP, header values). */
 static bool
 plain(const char *s)
 {

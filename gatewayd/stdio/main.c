@@ -2,10 +2,11 @@
  * mcpbox-stdio: for MCP hosts that can only start a program. See
  * mcpbox-stdio(1).
  *
- * It runs as the host's user and has no right that this user doesn't have. /mcp
- * decides for each request what it may do. It still gives up what it doesn't
- * need: it can't gain privileges and starts no other program. It speaks only to
- * the address that it was given: it follows no redirect and uses no proxy.
+ * It runs as the host's user and has no right that this user doesn't have. The
+ * server decides for each request what the request may do. mcpbox-stdio still
+ * gives up what it doesn't need: it can't gain privileges and starts no other
+ * program. It speaks only to the address that it was given: it follows no
+ * redirect and uses no proxy.
  */
 #include <fcntl.h>
 #include <getopt.h>

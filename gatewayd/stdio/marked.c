@@ -16,8 +16,8 @@ marked_free(struct marked *m)
 	m->n = 0;
 }
 
-/* Keeps a tool. Lists come in pages, and again after a change, so the newest
- * object of a name counts. */
+/* Keeps a tool. Lists come in pages, and again after a change, so of two
+ * objects with one name the newer counts. */
 static void
 keep(struct marked *m, const char *name, const char *tool)
 {

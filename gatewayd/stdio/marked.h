@@ -25,7 +25,8 @@ void marked_free(struct marked *);
 /* Learns from a message that answers tools/list. */
 void marked_learn(struct marked *, struct ipc_bytes message);
 /* Emits the headers of a call with these params: emit gets the name after
- * "Mcp-Param-" and the value, not encoded. 0, or emit's answer. */
+ * "Mcp-Param-" and the value, not encoded. 0, or the first value other than 0
+ * that emit returned. */
 int marked_fields(const struct marked *, struct ipc_bytes params,
     mcp_param_emit *emit, void *arg);
 

@@ -24,7 +24,7 @@ is_field(const struct buf *line, const char *name, size_t colon)
 	return colon == strlen(name) && memcmp(line->p, name, colon) == 0;
 }
 
-/* Takes one line without its end. Unknown fields and comments mean nothing. */
+/* Takes one line without its end. Unknown fields and comments are ignored. */
 static void
 take_line(struct sse *s)
 {

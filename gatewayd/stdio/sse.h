@@ -7,15 +7,15 @@
 #include "buf.h"
 
 enum {
-	SSE_ID_MAX = 512, /* bytes of an event id kept; ours are shorter */
+	SSE_ID_MAX = 512, /* bytes of an event id; gatewayd's are shorter */
 };
 
 struct sse {
 	struct buf line, data;
 	char id[SSE_ID_MAX + 1]; /* of the newest event that had one */
 	unsigned long retry_ms;  /* 0: the server named none */
-	bool cr;                 /* the last byte was CR; an LF now is part of
-				  * it */
+	bool cr;                 /* the last byte was CR; an LF now belongs to
+				  * the same line end */
 	bool has_data;
 };
 

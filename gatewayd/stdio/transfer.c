@@ -182,7 +182,8 @@ headers(struct transfer *t)
 	field(t, &failed, "Content-Type",
 	    t->body != NULL ? "application/json" : "");
 	field(t, &failed, "Accept", "application/json, text/event-stream");
-	/* No "Expect: 100-continue": it costs a second of waiting. */
+	/* Keep libcurl from sending "Expect: 100-continue", which costs a
+	 * second of waiting. */
 	field(t, &failed, "Expect", " ");
 	if (b->token != NULL) {
 		(void)snprintf(bearer, sizeof(bearer), "Bearer %s", b->token);

@@ -105,9 +105,9 @@ queue_left(const struct call *c)
 }
 
 /*
- * Changes a call's state; no other function does that. Also does all that
- * belongs to leaving the old state and entering the new one, and sets the
- * timer. ENDED frees the call.
+ * Changes a call's state; no other function does that. Also does the work of
+ * leaving the old state and of entering the new state, and sets the timer.
+ * ENDED frees the call.
  */
 void
 call_change(struct call *c, enum call_state to)
@@ -171,11 +171,12 @@ call_change(struct call *c, enum call_state to)
 /* --- The limits of a call. ---------------------------------------------- */
 
 /*
- * Returns the number of processes that a call gets. RLIMIT_AS binds each
- * process of a call, not their sum. Without a memory controller a call could
- * use processes x memory, so it gets only as many processes as the memory
- * budget has room for. With fewer than CALL_PROCESSES_MIN a runner could do
- * nothing, so the budget leaves at least that many.
+ * Returns the number of processes that a call gets. RLIMIT_AS limits each
+ * process of a call alone. Without a memory controller the processes of a call
+ * together could use `processes` times `memory` bytes, so the call gets only as
+ * many processes as the memory budget has room for. With fewer than
+ * CALL_PROCESSES_MIN a runner could do nothing, so the budget leaves at least
+ * that many.
  */
 uint32_t
 call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
@@ -195,7 +196,7 @@ call_processes(const struct calls *cs, uint64_t processes, uint64_t memory)
 /* --- Into a runner. --------------------------------------------------- */
 
 /* Puts the call at the head of the queue, where it waits for another runner:
- * the present one failed before any code of the tool ran. */
+ * the present runner failed before any code of the tool ran. */
 static void
 again(struct call *c)
 {
@@ -253,7 +254,7 @@ call_go(struct call *c)
 }
 
 /* Starts a call whose runner has the code: at once, or, if the call may
- * connect, when egress has opened its net. */
+ * connect, when egress has opened the call's net. */
 static void
 told(struct call *c)
 {

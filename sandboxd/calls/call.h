@@ -39,17 +39,17 @@ enum {
 	CALL_LIMIT_MS = 5000,
 	/* A little more than the time that egress has for its report. */
 	CALL_REPORT_MS = NET_CLOSE_MS + 500,
-	/* An answer reaches its client in less time, so it is not delayed by
-	 * the milliseconds that the next runner's fork takes. */
+	/* The wait before an answered runner's kill. By then the answer is at
+	 * its client: the next runner's fork (ms) can't delay it. */
 	CALL_LINGER_US = 300,
 	/* After a process was reaped: the wait for the end of its channel. */
 	CALL_REAP_MS = 5000,
 	/* After a channel ended: the wait until its process is reaped. */
 	CALL_HANGUP_MS = 250,
-	/* Bytes that may wait for a slow gateway; then events are dropped. */
+	/* Bytes that may wait for a slow gateway. Later events are dropped. */
 	CALL_EVENT_QUEUE_MAX = 1024 * 1024,
-	/* The wait that a refused client is told: MIN to MAX by the load
-	 * (calls_retry_ms), or CALL_RETRY_MS. */
+	/* How long a client is told to wait: MIN to MAX by the load if the
+	 * failure is `busy` (calls_retry_ms), otherwise CALL_RETRY_MS. */
 	CALL_RETRY_MIN_MS = 100,
 	CALL_RETRY_MAX_MS = 30 * 1000,
 	CALL_RETRY_MS = 500,
@@ -91,19 +91,19 @@ struct calls;
 
 struct calls *calls_new(
     struct event_base *, const struct calls_conf *, struct records *);
-/* Returns the way to egress (net.h), for the code that connects it. */
+/* Returns the calls' nets (net.h), for the code that connects to egress. */
 struct nets *calls_nets(struct calls *);
-/* Returns the way to the module store (depot.h). */
+/* Returns sandboxd's side of the module store (depot.h). */
 struct depot *calls_depot(struct calls *);
-/* Replaces a server's granted hosts: from now on its running calls may connect
+/* Replaces a server's granted hosts: from now on the server's calls may connect
  * to the new hosts, and to no others. */
 void calls_regrant(struct calls *, const struct regrant *);
 /* Returns the runners of the calls: the arg for runners_pool_events. */
 struct runners *calls_runners(struct calls *);
 void calls_pool(struct calls *, struct pool *);
 void calls_free(struct calls *);
-/* Runs a context (taken over) for the client that waits at peer with request.
- * -1: no memory; the context is still the caller's. */
+/* Takes a context over and runs it for the client that waits at peer with
+ * request. -1: no memory, and the context is still the caller's. */
 int calls_run(struct calls *, struct ipc_peer *, uint64_t request,
     struct held *, struct ipc_bytes arguments);
 /* Frees a context that is not held any more and will not run, and sends its
@@ -121,8 +121,8 @@ bool calls_cancel(
  * Ignores an answer to any other call or question. json is foreign. */
 void park_answer(struct calls *, const struct ipc_id *, struct ipc_peer *by,
     uint32_t number, struct ipc_bytes json);
-/* Attaches admind, which has connected again, to this task's call: it gets all
- * further events, an open question first. false: there is no such call. */
+/* Attaches admind, which has connected again, to this task's call. admind gets
+ * an open question and all later events. false: no such call. */
 bool calls_attach(
     struct calls *, const struct ipc_id *, struct ipc_peer *, uint64_t request);
 /* Sets the connection to admind, which judges results (verify.h), or NULL. */
@@ -142,8 +142,8 @@ void calls_status(const struct calls *, char *out, size_t, const char *more);
 /* Writes "name=state detail" lines on the runners and the code cache, for
  * doctor. */
 void calls_layers(const struct calls *, struct buf *);
-/* Writes "call_memory=state detail": whether the memory of a call is bound as a
- * whole. */
+/* Writes "call_memory=state detail": whether the memory of a call is limited as
+ * a whole. */
 void calls_memory_layer(const struct calls *, char *out, size_t len);
 void calls_each(struct calls *, void (*f)(struct table_node *, void *), void *);
 

@@ -38,8 +38,8 @@ call_gone(struct call *c)
 /*
  * Decides how the call ended; called once for each call. Writes the record into
  * the ledger and sends the answer now. If the runner still exists, its process
- * tree is killed; the record is sent and the slot is free only when the runner
- * was reaped. If body is NULL, the body is made of message.
+ * tree is killed. Only when the runner was reaped, the record is sent and the
+ * slot is free. If body is NULL, the body is made of message.
  */
 void
 call_finish(struct call *c, enum outcome outcome, enum failure failure,
@@ -69,8 +69,8 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		b = *body;
 	if (outcome == OUTCOME_FAILED)
 		b = callnet_words(c, b, &room);
-	/* Taken from the boot clock, because the system's time may have been
-	 * set during the call. */
+	/* The duration is taken from the boot clock, because the system's time
+	 * may have been set during the call. */
 	took = (now_boot_ms() - c->run_ms) * 1000;
 	r->outcome = outcome;
 	r->failure = failure;

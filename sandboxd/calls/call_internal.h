@@ -26,7 +26,7 @@ struct call {
 	enum call_state state;
 	struct held *held;
 	struct share *share; /* of the call's principal */
-	bool slotted;        /* is a slot counted in share? */
+	bool slotted;        /* true: a slot is counted in share */
 	struct buf arguments;
 	struct ipc_peer *peer; /* the client that waits, or NULL */
 	uint64_t request;
@@ -70,8 +70,8 @@ struct calls {
 
 /* Changes a call's state (call.c); ENDED frees it. */
 void call_change(struct call *, enum call_state to);
-/* Gives a waiting call a runner, if one of its profile waits. The call may be
- * gone after this. false: no runner waits. */
+/* Gives a waiting call a runner, if a runner of the call's profile waits. The
+ * call may be gone after this. false: no runner waits. */
 bool call_start(struct call *);
 /* Decides how the call ended; called once for each call. If body is NULL, the
  * body is made of message. The call may be gone after this. */
@@ -88,7 +88,7 @@ void call_go(struct call *);
 /* Sends an event to the client that waits for the call, unless too much waits
  * for that client already. kind as in CALL_EVENT. */
 void call_event(struct call *, uint8_t kind, struct ipc_bytes json);
-/* Counts the waiting calls that slot_is_due would give a slot. */
+/* Returns how many waiting calls may have a slot (slot_is_due). */
 unsigned calls_hungry(const struct calls *);
 /* Notes how long a call ran, for calls_retry_ms. */
 void calls_took(struct calls *, uint64_t ms);
@@ -112,16 +112,16 @@ void call_arm(struct call *, uint64_t ms);
 /* slot.c. A slot counts against the share of the call's principal, from the
  * moment at which the call gets a runner until the runner's end. */
 void slot_take(struct call *);
-/* Counts a call that enters the queue, or leaves it. */
+/* Counts a call that enters the queue (begins), or that leaves the queue. */
 void slot_wait(struct call *, bool begins);
 void slot_leave(struct call *);
-/* Tells whether the call may have a slot if one is free: not if its principal
- * has its whole part of the slots already. */
+/* Tells whether the call may have a slot if a slot is free. false: the call's
+ * principal uses its whole part of the slots already. */
 bool slot_is_due(const struct call *);
 /* Takes the tool's question: parks the call, or sends the tool a refusal at
  * once. This is the `ask` of the channel's events (park.c). */
 void park_ask(void *call, uint32_t number, struct ipc_bytes json);
-/* Enters and leaves PARKED, for call_change only. */
+/* Do the work of entering and leaving PARKED. Only call_change calls them. */
 void park_enter(struct call *);
 void park_leave(struct call *);
 /* Tells the tool that no answer came in time; the tool goes on. */

@@ -54,9 +54,9 @@ compose(const struct ipc_net_event *m, struct buf *out)
 		buf_putf(out, "Network access to %.*s failed: ", (int)m->host.n,
 		    (const char *)m->host.p);
 	buf_put(out, m->text.p, m->text.n);
-	/* Most texts of egress name the tool of mcpbox that mends the refusal.
-	 * A text that names none, as for an address that is not public, gets
-	 * one here. */
+	/* Most texts of egress name the management tool that helps. A text that
+	 * names no such tool (as for an address that is not public) gets the
+	 * sentence below. */
 	if (m->kind == NET_EVENT_REFUSED &&
 	    memmem(m->text.p, m->text.n, tool, sizeof(tool) - 1) == NULL)
 		buf_putf(out,
@@ -121,8 +121,8 @@ warn(struct call *c, struct ipc_bytes text)
 	buf_free(&b);
 }
 
-/* Notes the host and port of a refusal. false: they are noted already, or there
- * is no room. */
+/* Notes the host and port of a refusal. false: the two are noted already, or
+ * there is no room. */
 static bool
 worth_a_note(struct callnet *cn, const struct ipc_net_event *m)
 {
@@ -281,8 +281,8 @@ callnet_unknown(const struct call *c)
 }
 
 /* Writes the report into the record. If egress lost a part of the connections,
- * the entry that says so comes first, because the lost ones were made
- * before. */
+ * the entry that says so comes first, because the lost connections were made
+ * earlier than the rest. */
 static void
 record_report(const struct call *c, const struct net_report *n)
 {

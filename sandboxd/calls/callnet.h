@@ -1,12 +1,12 @@
 /*
- * The network of a call (net.h). It is opened at egress before the call's
- * arguments are sent. It is closed when the call ended; egress then reports the
- * connections. A call that declares no host has no network.
+ * The network of a call (net.h). The network is opened at egress before the
+ * call's arguments are sent, and closed when the call ended. Then egress
+ * reports the connections. A call that declares no host has no network.
  *
  * The client gets a warning of each refused connection at once. If the call
  * fails afterwards, its error names the refusals, too, and its failure is
- * `missing_grant` if a grant or a declaration would have helped. egress tells
- * of a refusal by another socket than the one by which the tool's error comes.
+ * `missing_grant` if a grant or a declaration would have helped. A refusal
+ * comes from egress, and the tool's error from the runner, on another socket.
  * So a call that failed waits (REPORTING) until egress has reported: all
  * refusals have arrived by then.
  */
@@ -17,21 +17,22 @@
 #include "result.h"
 
 enum {
-	/* Different hosts and ports that one error names at most. A client that
-	 * was told of four mends those first. */
+	/* The most refused places (host and port) in one error. A client that
+	 * reads of four works on these first. */
 	CALLNET_NOTES = 4,
 	/* Bytes of the text on one refusal. */
 	CALLNET_NOTE_MAX = 512,
-	/* Warnings that a call's client gets in all. After so many a client
-	 * whose tool tries a hundred hosts in a loop knows the problem. */
+	/* The most warnings that a call's client gets. A client whose tool
+	 * tries a hundred hosts in a loop knows the problem by then. */
 	CALLNET_LINES_MAX = 32
 };
 
 struct call;
 struct callnet;
 
-/* Opens the call's network. true: the opening is under way, and call_go follows
- * it; or the call has ended and may be gone. false: the call may run now. */
+/* Opens the call's network. true: the network is being opened, and call_go
+ * follows; or the call has ended and may be gone. false: the call may run now.
+ */
 bool callnet_begin(struct call *);
 /* Takes the error of a tool in RUNNING that failed. true: the call is
  * REPORTING, or has ended and may be gone. false: nothing was done, and the
@@ -41,14 +42,14 @@ bool callnet_failed(struct call *, enum failure, struct ipc_bytes body);
  * dropped counts. Does nothing in other states. */
 void callnet_printed(
     const struct call *, struct result_dropped *, struct buf *out);
-/* Returns the failed call's body. If connections were refused, they are added
- * to it, and the result is stored in room. */
+/* Returns the failed call's body. If connections were refused, the returned
+ * body also names the refusals, and is stored in room. */
 struct ipc_bytes callnet_words(
     const struct call *, struct ipc_bytes body, struct buf *room);
 /* Ends a call in REPORTING without the report, which took too long. */
 void callnet_expired(struct call *);
 /* Closes the network of a call whose runner is gone. true: the call must wait
- * for the report, which ends it. false: there is none to wait for. */
+ * for the report, which ends the call. false: no report will come. */
 bool callnet_close(struct call *);
 /* Returns the JSON that says in a record that the call's connections are not
  * known, because egress has not reported. n = 0: the call has no open net, so

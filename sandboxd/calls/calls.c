@@ -91,7 +91,8 @@ on_look(void *arg)
 	dispatch(arg);
 }
 
-/* Refuses the first call that waits for this profile: a runner failed. */
+/* Refuses the first call that waits for a runner of this profile, because such
+ * a runner failed. */
 static void
 on_failed(void *arg, struct profile *p, const char *text)
 {
@@ -231,9 +232,9 @@ calls_free(struct calls *cs)
 	free(cs);
 }
 
-/* Counts the slots that no call has. A slot in which a runner waits or is being
- * forked counts, too. A call for which there is such a slot does not count as
- * waiting. */
+/* Returns the number of slots that no call has, also those in which a runner
+ * waits or is being forked. As many calls as there are such slots do not count
+ * as waiting. */
 static unsigned
 free_slots(const struct calls *cs)
 {
@@ -245,9 +246,9 @@ free_slots(const struct calls *cs)
 	return slots - n.taken - n.ending;
 }
 
-/* Tells whether the call, which is in the queue already, may wait: a principal
- * may use only a part of the queue. As many of the principal's calls as can get
- * a free slot do not count as waiting. */
+/* Tells whether the call, which is in the queue already, may stay there: a
+ * principal may use only a part of the queue. As many of the principal's calls
+ * as can get a free slot do not count as waiting. */
 static bool
 may_wait(const struct calls *cs, const struct call *c)
 {
@@ -347,9 +348,9 @@ find_unended(struct table_node *n, void *arg)
 
 /*
  * Ends a call for a restart. A client that reads `upgrading` calls again, so
- * only a call of which no code ran gets it. A tool that is stopped while it
- * runs may have had effects, so its call gets `killed`, and the reason as text,
- * which the record keeps.
+ * only a call of which no code ran gets `upgrading`. A tool that is stopped
+ * while it runs may have had effects, so its call gets `killed`, and the reason
+ * as text, which the record keeps.
  */
 static void
 stop(struct call *c)
@@ -468,10 +469,10 @@ calls_took(struct calls *cs, uint64_t ms)
 }
 
 /*
- * Returns the number of waiting calls, with the new one, multiplied by the time
- * between two ends of calls. That is the usual time of a call divided by the
- * number of slots, but at least the time of a fork divided by the forks at
- * once.
+ * Estimates the time until a new call gets a slot: the number of waiting calls,
+ * with the new one, multiplied by the time between two ends of calls. That time
+ * is the usual time of a call divided by the number of slots, but at least the
+ * time of a fork divided by the forks at once.
  */
 uint64_t
 calls_retry_ms(const struct calls *cs)
@@ -493,8 +494,8 @@ calls_retry_ms(const struct calls *cs)
 
 /*
  * Returns the limits of a call's cgroup. The cgroup counts a call's processes
- * and its /tmp, which is memory, too. The call may have the full limits of
- * both, so the cgroup's limit is their sum.
+ * and its /tmp, which is memory, too. The call may use both limits in full, so
+ * the cgroup's limit is their sum.
  */
 struct pool_limits
 calls_limits(const struct calls *cs, const uint64_t limit[LIMIT_COUNT])

@@ -38,8 +38,8 @@ struct codecache {
 	unsigned wanted;
 	size_t bytes;
 	struct codecache_counts told;
-	/* The interpreter that made the code; the present zygote; and the first
-	 * zygote since which all had this interpreter. */
+	/* The interpreter that compiled the code. zygote is the present zygote.
+	 * All zygotes from since_zygote on had this interpreter. */
 	char *interpreter;
 	uint64_t zygote, since_zygote;
 	/* The one compilation under way. */
@@ -113,7 +113,8 @@ decide(struct codecache *cc, struct code *k, const struct buf *compiled)
 	shrink(cc);
 }
 
-/* Returns the table's key, a half of the hash. find compares the whole hash. */
+/* Returns the table's key, the first half of the hash. find() compares the
+ * whole hash. */
 static struct ipc_id
 key_of(const struct ipc_hash *version)
 {
@@ -163,14 +164,14 @@ follow_zygote(struct codecache *cc)
 	cc->since_zygote = cc->zygote;
 }
 
-/* May a runner of this zygote load code of the present interpreter? */
+/* Tells whether a runner of this zygote may load the cache's compiled code. */
 static bool
 may_load(const struct codecache *cc, uint64_t zygote)
 {
 	return zygote >= cc->since_zygote;
 }
 
-/* Can the context's code have a compiled form at all? */
+/* Tells whether the context's code can have a compiled form at all. */
 static bool
 compiles(const struct held *h)
 {
@@ -208,8 +209,8 @@ codecache_want(struct codecache *cc, const struct held *h)
 	    find(cc, h) != NULL || (k = calloc(1, sizeof(*k))) == NULL)
 		return;
 	k->id = key_of(&h->version);
-	/* No two versions have hashes that begin alike. If they did, the second
-	 * would have no compiled form. */
+	/* Two hashes with the same first half are not to be expected. If they
+	 * exist, the second version has no compiled form. */
 	if (table_find(&cc->by_version, &k->id, sizeof(struct ipc_id)) !=
 	    NULL) {
 		free(k);
@@ -283,7 +284,8 @@ take_result(struct codecache *cc)
 		return;
 	}
 	if (cc->pieces.len == 0) {
-		/* The source does not compile; each call will say why. */
+		/* The source does not compile: each call will report the error.
+		 */
 		decide(cc, k, NULL);
 	} else if (k->said == 0) {
 		cc->bytes -= size_of(k);

@@ -15,7 +15,7 @@
  *  - The source is that of an approved version and comes from the context that
  *    the vault sealed. A source that could make the compiler itself misbehave
  *    spoils only its own compiled form: an entry is found by the hash of the
- *    version, which covers the source, and by no word of a client.
+ *    version, which covers the source, and by nothing that a client sends.
  *  - If one runner is wrong (a bit flipped, a process somehow taken over), its
  *    bytes differ from the other runner's. Forms that differ are dropped and
  *    not tried again.
@@ -47,8 +47,8 @@ enum {
 	CODECACHE_WANTED = 32,
 	/* CODE_MAX compiles in less than a second. */
 	CODECACHE_COMPILE_MS = 10 * 1000,
-	/* A version is given up after so many runners that died or were too
-	 * slow. */
+	/* A version gets no compiled form after so many runners that died or
+	 * were too slow. */
 	CODECACHE_TRIES = 3
 };
 
@@ -66,11 +66,12 @@ struct codecache *codecache_new(
 void codecache_pool(struct codecache *, struct pool *);
 void codecache_free(struct codecache *);
 /* Returns the source followed by its compiled form, if there is a form that
- * this runner can use; otherwise the source alone. The bytes are borrowed until
- * the loop turns. */
+ * this runner can use; otherwise the source alone. The bytes are borrowed, and
+ * valid until control returns to the event loop. */
 struct ipc_bytes codecache_find(
     struct codecache *, const struct held *, const struct runner *);
-/* Asks that a compiled form, which a call had to do without, is made later. */
+/* Asks for a compiled form of this code, which is made later. A call has just
+ * found none. */
 void codecache_want(struct codecache *, const struct held *);
 /* Starts to compile one version, if a runner can be spared. */
 void codecache_work(struct codecache *);

@@ -4,8 +4,8 @@
  * process that writes to the store.
  *
  * sandboxd does not look into the bytes. It keeps one piece at a time of each
- * installer (the runner waits until the piece was taken), and has an unfinished
- * module dropped when the run ends.
+ * installer (the runner waits until the piece was taken), and tells the store
+ * to drop an unfinished module when the run ends.
  */
 #ifndef DEPOT_H
 #define DEPOT_H
@@ -39,8 +39,8 @@ const char *depot_layers(const struct depot *);
 void depot_part(struct call *, bool last, struct ipc_bytes);
 /* Forgets a call that is freed, or gets another runner. */
 void depot_forget(struct call *);
-/* Passes admind's STORE_ASK to the store, one at a time: which of these digests
- * are in the store? 0, or -1 if the frame is malformed. */
+/* Passes admind's STORE_ASK (which of these digests are in the store?) to the
+ * store, one STORE_ASK at a time. 0, or -1 if the frame is malformed. */
 int depot_ask(struct depot *, struct ipc_peer *, struct ipc_frame *);
 /* Forgets admind's connection, which ended. */
 void depot_gone(struct depot *, const struct ipc_peer *);

@@ -122,7 +122,8 @@ find(struct calls *cs, const struct held *h)
 	return e;
 }
 
-/* Has the call's principal room left in its part of the slots (share.h)? */
+/* Tells whether the call's principal has room left in its part of the slots
+ * (share.h). */
 static bool
 may_have_slot(struct calls *cs, const struct held *h)
 {

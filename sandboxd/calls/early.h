@@ -8,13 +8,13 @@
  * tool starts.
  *
  * Why this is safe:
- *  - Not a line of the tool's code runs before SECRETS (life/child.c).
- *    SECRETS are sent in one place (call.c), for a RUN that named this very
- *    execution on the right listener with the right arguments. admind tells the
+ *  - Not a line of the tool's code runs before SECRETS (life/child.c). SECRETS
+ *    are sent in one place (call.c), for a RUN that named this very execution
+ *    on the right listener with the right arguments. admind tells the
  *    execution's id after the commit; before that no gateway can know it.
  *  - The code comes from the sealed context, which the vault made for this
- *    execution from a version that it found approved. A runner that was given
- *    the code has read nothing of the caller.
+ *    execution from a version that the vault found approved. A runner that was
+ *    given the code has read nothing that the caller sent.
  *  - A runner whose call is refused or cancelled, or does not RUN in time, is
  *    killed like a runner that had a call. It is never given to another call.
  *  - A runner that sends something, dies or closes its channel before RUN is

@@ -181,9 +181,10 @@ park_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
 	    table_find(&cs->by_id, id, sizeof(struct ipc_id)));
 	struct buf b;
 
-	/* Ignored: a call of another peer, an older question, or a call that
-	 * waits for no answer. The last two happen to an honest gateway, too,
-	 * if the timer ends the wait while the answer is on its way. */
+	/* An answer is ignored if it is for another peer's call, for an older
+	 * question, or for a call that waits for no answer. The last two happen
+	 * to an honest gateway, too: then the timer ended the wait while the
+	 * answer was on its way. */
 	if (c == NULL || c->peer != by || c->state != CALL_PARKED ||
 	    c->park.number != number)
 		return;

@@ -22,7 +22,8 @@ struct shares {
 	size_t has[SHARES]; /* used by all principals but `local` */
 };
 
-/* Eighths of each resource: for one principal, and for all but `local`. */
+/* Eighths of each resource: for one principal (`one`), and for all principals
+ * but `local` (`together`). */
 static const struct {
 	unsigned one, together;
 } parts[SHARES] = {[SHARE_SLOTS] = {4, 6},

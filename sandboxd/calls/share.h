@@ -16,7 +16,8 @@
  * the slots waits in the queue, and other calls pass it.
  *
  * The principal is taken from the intent, which the vault sealed into the
- * context, so a gateway can't choose it. It is used for this counting only.
+ * context, so a gateway can't choose the principal, which is used for this
+ * counting only.
  */
 #ifndef SHARE_H
 #define SHARE_H
@@ -37,7 +38,7 @@ void share_free(struct shares *);
 struct share *share_get(struct shares *, struct ipc_bytes principal);
 void share_put(struct share *); /* NULL is harmless */
 
-/* Tells whether n more of `all` fit into the principal's part, and into the
+/* Tells whether n more fit into the principal's part of `all`, and into the
  * part of all principals but `local`. */
 bool share_fits(const struct share *, enum share_of, size_t n, size_t all);
 void share_take(struct share *, enum share_of, size_t n);

@@ -9,8 +9,8 @@
 #include "log.h"
 #include "verify.h"
 
-/* One result under check. It outlives its call while admind has yet to
- * answer. */
+/* One result under check. If its call ends before admind has answered, the
+ * result is kept until the answer comes. */
 struct verify {
 	TAILQ_ENTRY(verify) link;
 	struct verifies *all;
@@ -107,8 +107,8 @@ verify_forget(struct call *c)
 		release(v);
 }
 
-/* Frees everything. Must come after the calls are freed and the loop has ended:
- * so only results in `asked` are left, and no answer to them can come. */
+/* Frees everything. Call this after the calls are freed and the loop has ended.
+ * Then only results in `asked` are left, and no answer about them can come. */
 void
 verify_free(struct verifies *vs)
 {

@@ -5,12 +5,12 @@
  *
  * During the check the runner is killed and its slot becomes free. Only the
  * result, the printed output and the call's context are kept: at most
- * VERIFY_BYTES_MAX for all calls, plus the output and context of the last one.
+ * VERIFY_BYTES_MAX for all calls, plus the output and context of the last call.
  * At most VERIFY_OPEN_MAX results are under check at once: admind-check also
  * checks the arguments of other calls, which a flood of large results must not
  * delay. If admind is away or busy, the question is repeated until VERIFY_MS
- * have passed. Then the call ends as lost: the tool ran, but its result can't
- * be told.
+ * have passed. Then the call ends as lost: the tool ran, but no client gets its
+ * result.
  */
 #ifndef VERIFY_H
 #define VERIFY_H
@@ -18,9 +18,11 @@
 #include "result.h"
 
 enum {
-	/* The whole check: asking, waiting for others, asking again. */
+	/* Time for the whole check: asking, waiting for other results, asking
+	 * again. */
 	VERIFY_MS = 15 * 1000,
-	/* One question; a check takes at most 50 ms of processor time. */
+	/* Time for one question. A check takes at most 50 ms of processor time.
+	 */
 	VERIFY_ASK_MS = 5 * 1000,
 	VERIFY_RETRY_MS = 100,
 	/* Results under check at once: one is checked, one is on its way. */

@@ -17,8 +17,8 @@ answer_call(struct ipc_peer *peer, uint64_t request, const struct answer *a)
 
 	if (peer == NULL)
 		return false;
-	/* A failure that the tool itself reports comes with the tool's text, as
-	 * a result does. */
+	/* Only a failure of the platform is sent as REFUSED. A failure of the
+	 * tool is sent as CALL_RESULT, with the tool's text. */
 	if (failure_info(a->failure)->side == FAILURE_PLATFORM &&
 	    a->failure != FAILURE_TOOL_PROTOCOL)
 		return ipc_refuse(peer, request, a->failure, a->message,

@@ -29,7 +29,7 @@ struct channel {
 	bool executing; /* SECRETS were sent */
 	struct turn turn;
 	uint32_t asked; /* number of the last question */
-	bool asking;    /* is that question open? */
+	bool asking;    /* that question is open */
 	struct turn_rate log, progress;
 	uint32_t result_max;
 	uint32_t shown_max, stdout_max; /* of output: shown, captured */
@@ -156,8 +156,8 @@ on_pause(struct channel *c, struct ipc_frame *f)
 
 /*
  * Passes on a question: one at a time, numbered without a gap, and at most
- * ASK_CALL_MAX. A tool that asks in a loop costs its client's patience and a
- * round trip each.
+ * ASK_CALL_MAX. For each question a tool needs a round trip and its client's
+ * patience, so a loop of questions costs little.
  */
 static int
 on_ask(struct channel *c, struct ipc_frame *f)
@@ -223,8 +223,8 @@ on_piece(struct channel *c, struct ipc_frame *f)
 	return c->pieces.failed ? too_large(c) : 0;
 }
 
-/* Tells the author what is wrong: no client takes the form of the tool's
- * result. */
+/* Reports the error to the tool's author: no client takes the form of the
+ * tool's result. */
 static void
 refused(struct channel *c, const struct err *e, struct buf *body)
 {
@@ -236,9 +236,9 @@ refused(struct channel *c, const struct err *e, struct buf *body)
 }
 
 /*
- * Ends the call when the pieces are whole. An inspection's body passes as it is
- * (admind-check takes it apart; it had no secrets). A call's body is put
- * together again from its known members, with secrets replaced.
+ * Ends the call when all pieces of the result are here. An inspection's body
+ * passes as it is (admind-check takes it apart; it had no secrets). A call's
+ * body is put together again from its known members, with secrets replaced.
  */
 static int
 finish(struct channel *c, uint32_t length, enum failure failure)
@@ -346,7 +346,8 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	if (c->closed)
 		return -1;
 	turn_frame(&c->turn, c->peer, f);
-	/* The state RUNNING begins at READY, the tool after SECRETS. */
+	/* The IPC table's state RUNNING begins at READY, but the tool runs only
+	 * after SECRETS. */
 	if (!c->executing)
 		return violation(c, FAILURE_KILLED,
 		    "The runner spoke before it was given a call.");
@@ -412,8 +413,8 @@ channel_new(struct event_base *base, struct ipc_peer *peer,
 	c->redact = redact_new(h->secrets.p, h->secrets.len);
 	if (c->turn.event == NULL || c->redact == NULL)
 		goto nomem;
-	/* The cut that comes later takes as many bytes as the longest secret
-	 * (redact.h); the runner keeps the last bytes for its note. */
+	/* More is captured than shown: redact_cut needs the longest form of a
+	 * secret (redact.h), and the runner keeps bytes for its note. */
 	c->stdout_max = c->shown_max + CHANNEL_NOTE_MAX +
 	    (uint32_t)redact_longest(c->redact);
 	buf_init(&c->pieces, c->result_max);
@@ -491,7 +492,7 @@ channel_next(struct channel *c, const struct ipc_module_next *m)
 }
 
 /*
- * Tells the caller that log lines or reports are missing: once, before the
+ * Tells the client that log lines or reports are missing: once, before the
  * answer, with their number and the limit that they met.
  */
 void
@@ -530,10 +531,10 @@ channel_notice(struct channel *c, struct result_dropped *d)
 }
 
 /*
- * Cuts first where no secret lies across the cut, then redacts. The other way
- * round, redaction shortens the text before the end of the capture, where a
- * secret may be torn, and so moves that end into the part that is shown. The
- * text is cut once more where no UTF-8 sequence is torn.
+ * Cuts first where no secret lies across the cut, then redacts. A secret may be
+ * torn at the end of the capture. If redaction came first, it would shorten the
+ * text and could move that end into the part that is shown. The redacted text
+ * is cut once more, so that no UTF-8 sequence is torn.
  */
 void
 channel_stdout(struct channel *c, struct buf *out)

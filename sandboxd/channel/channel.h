@@ -16,8 +16,8 @@
 #include "result.h"
 
 enum {
-	/* Frames taken from a runner in a turn, and the turn's length. Then
-	 * other runners are read: a runner that floods waits in send. */
+	/* Frames taken from a runner in a turn, and the turn's length. After it
+	 * other runners are read, so a runner that floods waits in send(2). */
 	CHANNEL_BURST = 256,
 	CHANNEL_TURN_MS = 10,
 	/* Bytes taken from a runner in a turn. Without this bound a few large
@@ -65,8 +65,8 @@ void channel_owner(struct channel *, const struct channel_events *, void *arg);
 /* Sends the code and its limits (all of x but stdout_max and result_max).
  * Nothing runs yet. -1 if it could not be sent. */
 int channel_execute(struct channel *, const struct ipc_execute *x);
-/* Sends arguments and secrets: then the tool runs. -1 if not all could be sent;
- * then nothing ran. */
+/* Sends arguments and secrets, after which the tool runs. -1: not all could be
+ * sent, so nothing ran. */
 int channel_start(struct channel *, struct ipc_bytes arguments);
 /* Answers the open question; json as ask_answers or ask_refuse made it. -1 if
  * it could not be sent: `down` follows. */

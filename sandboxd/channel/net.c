@@ -49,7 +49,7 @@ struct nets {
 	char *peek_path;
 	struct pool *pool;
 	struct event *link; /* the next attempt to link peek */
-	bool link_due;      /* as soon as egress knows the running calls */
+	bool link_due;      /* link peek when egress knows the running calls */
 	TAILQ_HEAD(, net) list;
 	struct counts told;
 };
@@ -62,8 +62,8 @@ link_peek(struct nets *ns)
 }
 
 /* Links peek when egress knows the calls again. peek sends the questions it
- * kept as soon as there is a link, and egress would refuse those of unknown
- * calls. */
+ * kept as soon as there is a link, and egress would refuse questions of calls
+ * that it does not know. */
 static void
 link_when_known(struct nets *ns)
 {
@@ -91,7 +91,7 @@ release(struct net *n)
 
 /* --- Opening. ------------------------------------------------------------ */
 
-/* Tells the owner, whose net is gone. */
+/* Frees the net, and tells its owner why. */
 static void
 not_opened(struct net *n, enum failure f, const char *text)
 {
@@ -147,8 +147,8 @@ on_opened(void *arg, struct ipc_frame *f, enum failure gone)
 		n->owner->opened(n->arg, FAILURE_NONE, NULL);
 }
 
-/* Sends NET_OPEN. If that fails the connection is closed, and `up` comes
- * later. */
+/* Sends NET_OPEN. If that fails, the connection is closed, and on_up sends
+ * NET_OPEN again later. */
 static void
 send_open(struct net *n)
 {
@@ -209,9 +209,9 @@ net_grants(struct net *n)
 {
 	struct ipc_net_grants m = {.net = n->id};
 
-	/* A net that was not sent yet goes with the new list, and a closing net
-	 * connects no more. If this can't be sent the connection is closed, and
-	 * the list goes with the next one. */
+	/* A NET_OPEN that was not sent yet will carry the new list. A closing
+	 * net connects no more. If NET_GRANTS can't be sent, the connection is
+	 * closed, and the next NET_OPEN carries the list. */
 	if (n->state == NET_CLOSING || !n->sent)
 		return;
 	m.grants = ipc_bytes(n->held->grants.p, n->held->grants.len);
@@ -220,8 +220,8 @@ net_grants(struct net *n)
 
 /* --- Closing. ------------------------------------------------------------ */
 
-/* Takes the report. egress reads messages of strangers, so its report is JSON,
- * or there is none. */
+/* Takes the report. egress reads messages of strangers, so a report that is not
+ * JSON is not taken. */
 static bool
 take_report(struct net *n, struct ipc_frame *f, struct net_report *r)
 {

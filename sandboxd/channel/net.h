@@ -6,7 +6,7 @@
  * with the hosts that the tool's version declares and its server is granted. It
  * is closed when the call's end is known; egress then answers with the report.
  * The net's id is the generation of the runner's slot, which pool-init gave the
- * runner's listener, too. A generation never repeats in a life of this process,
+ * runner's listener, too. A generation never repeats while this process lives,
  * so one runner's question can't be taken for another runner's.
  *
  * Only egress judges connections. When egress ends, the nets stay and are
@@ -15,9 +15,9 @@
  *
  * peek's link is a connection that this process makes, because egress knows the
  * process by its uid. This process sends nothing on it and passes it to the
- * pool. A runner, or pool-init taken over, gains by it only the questions it
- * could ask as a runner: connections of the nets that are open, within their
- * grants.
+ * pool. A runner, or a taken-over pool-init, gains by the link only the
+ * questions that runners can ask anyway: connections of the nets that are open,
+ * within the nets' grants.
  */
 #ifndef NET_H
 #define NET_H
@@ -31,7 +31,7 @@ enum {
 	NET_OPEN_MS = 3000,
 	/* The report is made of data that egress has already. */
 	NET_CLOSE_MS = 2000,
-	/* egress restarts in less time, so calls that begin meanwhile wait for
+	/* egress restarts in less time, so calls that begin in between wait for
 	 * egress. After this time such calls are refused at once. */
 	NET_AWAY_MS = 2000,
 	/* Pause between two attempts to give peek a link. */
@@ -68,14 +68,14 @@ int nets_connect(
  * be nets_handlers, with nets as their arg. */
 void nets_adopt(struct nets *, struct ipc_peer *);
 extern const struct ipc_handlers nets_handlers;
-/* Sets the pool whose peek gets a link, now and each time the pool is another
- * one. */
+/* Sets the pool whose peek gets a link: now, and again at a new pool's first
+ * report. */
 void nets_pool(struct nets *, struct pool *);
 /* Frees the nets, after the calls. */
 void nets_free(struct nets *);
 /* Appends "egress=state detail" for doctor, with a line feed. */
 void nets_layer(const struct nets *, struct buf *);
-/* Returns egress' own layers, "" if it is not there. */
+/* Returns egress' own layers, or "" if egress is not there. */
 const char *nets_egress_layers(const struct nets *);
 
 /* Opens a net. h must live as long as the net. NULL with the failure: no

@@ -1,7 +1,7 @@
 /*
  * A runner's share of the thread that all calls share. After that share the
  * runner is not read for the rest of the turn: a runner that sends without
- * pause costs itself time, not the others.
+ * pause costs time only to itself.
  */
 #ifndef TURN_H
 #define TURN_H
@@ -27,9 +27,9 @@ void turn_frame(struct turn *, struct ipc_peer *, const struct ipc_frame *);
 uint64_t turn_now_us(void);
 /*
  * Pauses the peer for as long as the thread was busy with it since began_us
- * (turn_now_us), if that was a turn or more. A tool with a secret may write
- * events that take long to search (decision 0078). With the pause at least half
- * of the thread's time is left to other calls.
+ * (turn_now_us), if that took CHANNEL_TURN_MS or more. A tool with a secret may
+ * write events that take long to search (decision 0078). With the pause at
+ * least half of the thread's time is left to other calls.
  */
 void turn_charge(struct turn *, struct ipc_peer *, uint64_t began_us);
 
@@ -40,7 +40,8 @@ struct turn_rate {
 	uint64_t dropped;      /* in all */
 };
 
-/* May another event pass in the second of now_ms? Counts it either way. */
+/* Tells whether another event may pass in the second of now_ms, and counts the
+ * event either way. */
 bool turn_rate_due(struct turn_rate *, uint64_t now_ms);
 
 #endif

@@ -10,9 +10,9 @@
 
 #include "buf.h"
 
-/* Writes the report. own, memory and work (sandboxd's too), spawn, pool,
- * egress, store: "name=state" lines, where a detail may follow after a space.
- * "" if that process is not there, which is reported as missing. */
+/* Writes the report. own, memory and work (all three sandboxd's), spawn, pool,
+ * egress, store: "name=state" lines, where a detail may follow after a space. A
+ * text is "" if its process is not there, which is reported as missing. */
 void doctor_report(struct buf *out, const char *own, const char *memory,
     const char *work, const char *spawn, const char *pool, const char *egress,
     const char *store, bool have_key);

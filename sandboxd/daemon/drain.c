@@ -6,7 +6,7 @@
 #include "ipc_peer.h"
 #include "log.h"
 
-/* Has admind been away for so long that it will not come back? */
+/* Tells whether admind has been away for so long that it will not come back. */
 static bool
 admind_is_away(struct drain *d, uint64_t now)
 {

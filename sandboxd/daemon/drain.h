@@ -24,12 +24,13 @@
 
 enum {
 	DRAIN_GATEWAYS = 2, /* local, tunnel */
-	DRAIN_TURN_MS = 10, /* how often the rest is looked at */
-	/* Time to reap killed calls (a tree of processes at most) and have
-	 * their records committed, all of them together. */
+	DRAIN_TURN_MS = 10, /* pause between looks at the work left */
+	/* Time for all killed calls together: to reap them (each is at most a
+	 * tree of processes) and to have their records committed. */
 	DRAIN_LAST_MS = 3000,
 	/* Time for gateways to take their last answers, which wait in sockets.
-	 * So long a gateway that does not read delays the next sandboxd. */
+	 * A gateway that does not read delays the next sandboxd by this time.
+	 */
 	DRAIN_GATEWAYS_MS = 500,
 	/* Time to wait for admind when no call runs any more. admind may be in
 	 * the middle of a restart, which takes about a second. */
@@ -46,14 +47,15 @@ struct drain {
 	struct records *records;
 	struct ipc_server *gateways[DRAIN_GATEWAYS];
 	struct event *turn;
-	/* CLOCK_BOOTTIME or 0: when drain_timeout ends; since when admind is
-	 * away; since when there is nothing left to do. */
+	/* CLOCK_BOOTTIME, or 0. until_ms: when drain_timeout ends. alone_ms:
+	 * since when admind is away. done_ms: since when there is nothing left
+	 * to do. */
 	uint64_t until_ms, alone_ms, done_ms;
 	bool late;
 };
 
-/* Becomes proc's hook. The code that opens the gateways' listeners sets them.
- * 0, or -1 without memory. */
+/* Makes the drain proc's hook. The code that opens the gateways' listeners sets
+ * `gateways`. 0, or -1 without memory. */
 int drain_init(struct drain *, struct proc *, struct held_set *, struct calls *,
     struct records *);
 

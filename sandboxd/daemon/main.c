@@ -3,10 +3,10 @@
  * gatewayd, which wants it run, and the pool that runs it.
  *
  * The socket alone decides which messages a peer may send: HELD only from
- * admind's, RUN from each listener's gateway for that listener's contexts,
- * CANCEL from the connection that ran a call or from admind. So a taken-over
- * gatewayd can run what was authorised for it, once, with the authorised
- * arguments, and end what it ran. It sees results, never code, secrets or
+ * admind's socket, RUN from each listener's gateway for that listener's
+ * contexts, CANCEL from the connection that ran a call or from admind. So a
+ * taken-over gatewayd can run the calls authorised for it, once, with the
+ * authorised arguments, and end these. It sees results, never code, secrets or
  * another listener's calls.
  */
 #include <event2/event.h>
@@ -33,8 +33,8 @@
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
 	OWN_MAPPING = 128 * 1024, /* bytes; malloc(3)'s own first value */
-	/* Freed bytes kept when there is no call: the need of some calls at
-	 * once, so that steady load asks the system for none. */
+	/* Bytes of freed memory that are kept while no call runs. Some calls at
+	 * once need so much: a steady load asks the kernel for no memory. */
 	FREE_KEPT = 512 * 1024,
 };
 
@@ -49,12 +49,12 @@ struct sandboxd {
 	struct drain drain;
 	struct event *sweep;
 	size_t records_max;
-	size_t gone_back; /* free in malloc's heap, without pages */
+	size_t gone_back; /* bytes of malloc's free heap without pages */
 	struct withdrawn withdrawn;
 	struct buf layers;
 };
 
-/* One of the sockets a RUN may come by. */
+/* One of the sockets by which a RUN may come. */
 struct door {
 	struct sandboxd *s;
 	uint8_t listener;
@@ -99,7 +99,7 @@ name_all(struct sandboxd *s, struct ipc_peer *p)
 }
 
 /* Takes admind's new connection. Records of an earlier process are sent before
- * our executions are named, since naming this epoch ends its calls. */
+ * our executions are named, since admind then ends that process's calls. */
 static void
 on_admind_up(struct ipc_peer *p, void *arg)
 {
@@ -167,7 +167,7 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 
 /*
  * Takes a server's new grants: a host was added or withdrawn. The vault sealed
- * them (held_regrant), so admind can only carry them.
+ * them (held_regrant), so admind can only pass them on.
  */
 static int
 on_regrant(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
@@ -259,10 +259,10 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 }
 
 /*
- * Cancels a call. A gateway ends only calls that run for its own connection,
- * and contexts held for its own listener: a client that left between
- * authorisation and RUN must not keep a place in the set. For a gateway other
- * ids are unknown. admind may end any call or context.
+ * Cancels a call. A gateway ends calls that run for its own connection, and
+ * contexts held for its own listener: a client that left between authorisation
+ * and RUN must not keep a place in the set of held contexts. Any other id is
+ * unknown to a gateway. admind may end any call or context.
  */
 static int
 on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
@@ -296,7 +296,7 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Attaches admind to a task; starts nothing, so it may come often. */
+/* Attaches admind to a task. Starts nothing, so ATTACH may come often. */
 static int
 on_attach(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -313,7 +313,7 @@ on_attach(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Takes a client's answer; the call's own peer brings it (park_answer). */
+/* Takes a client's answer, if the call's own peer sent it (park_answer). */
 static int
 on_call_answer(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -402,10 +402,10 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 /* --- Start. ------------------------------------------------------------- */
 
 /*
- * Returns the large blocks of a flooding tool to the system with its call.
+ * Returns the large blocks of a flooding tool to the system when the call ends.
  * Unless glibc is told a threshold, glibc raises the threshold to the largest
- * block seen (up to 32 MiB) and keeps twice as much freed memory. Then a
- * tool would choose how much sandboxd holds at rest (mallopt(3)).
+ * block seen (up to 32 MiB) and keeps twice as much freed memory. Then a tool
+ * would choose how much sandboxd holds at rest (mallopt(3)).
  */
 static void
 large_goes_back(void)

@@ -31,8 +31,8 @@ default_limits(const struct conf *c, uint64_t limit[LIMIT_COUNT])
 		limit[rows[i].limit] = (uint64_t)conf_int(c, rows[i].keyword);
 }
 
-/* Returns the configured memory budget, or half of the machine's memory. It
- * counts where no cgroup bounds the sum of a call's processes. */
+/* Returns the configured memory budget, or half of the machine's memory. The
+ * budget counts where no cgroup limits the memory of a call as a whole. */
 static uint64_t
 memory_budget(const struct conf *c)
 {

@@ -1,7 +1,7 @@
 /*
- * sandboxd's connection to the vault. It asks for this epoch's context key,
- * which opens held contexts (held.h), each time the vault comes up. The vault
- * only answers; a message that it sends unasked closes the connection.
+ * sandboxd's connection to the vault. sandboxd asks for this epoch's context
+ * key, which opens held contexts (held.h), each time the vault comes up. The
+ * vault only answers; a message that it sends unasked closes the connection.
  */
 #ifndef VAULT_KEY_H
 #define VAULT_KEY_H

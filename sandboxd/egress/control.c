@@ -25,7 +25,8 @@ struct control {
 	struct event *lost; /* peek's connection ended */
 };
 
-/* Stops all connections of the net, and answers those that wait. */
+/* Lets the net connect no more, answers the waiting attempts, and ends the
+ * net's name servers and relays. */
 static void
 quiet(struct net *n)
 {
@@ -158,8 +159,8 @@ hang_up(struct ipc_peer *p, void *arg)
 }
 
 /* Ends the nets that the ended connection p opened, because no other connection
- * may end them. sandboxd opens them again when it comes back. p NULL: all
- * nets. */
+ * may end them. sandboxd opens the nets again when it connects again. p NULL:
+ * all nets. */
 static void
 sandboxd_down(struct ipc_peer *p, void *arg)
 {
@@ -175,11 +176,12 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 				close_now(n);
 		}
 	/*
-	 * peek's link is closed with sandboxd's last connection (p is closing
-	 * and not counted). Each process of sandboxd numbers its nets from 1.
-	 * So a runner of an earlier process, whose pool has not ended yet,
-	 * could be judged by the grants of a new process' net. If sandboxd only
-	 * lost its connection, it connects again and makes a new link.
+	 * Closes peek's link with sandboxd's last connection (p is closing and
+	 * not counted). Each process of sandboxd numbers its nets from 1. So if
+	 * the link stayed, a runner of an earlier process, whose pool has not
+	 * ended yet, could be judged by the grants of a new process' net. If
+	 * only sandboxd's connection was lost, sandboxd connects again and
+	 * makes a new link.
 	 */
 	ipc_server_each(c->sandboxd, count, &links);
 	if (p != NULL && links == 0)
@@ -188,7 +190,7 @@ sandboxd_down(struct ipc_peer *p, void *arg)
 
 /*
  * Takes a request of peek. peek may name any net: only peek knows by which
- * listener a notification came, and it holds the listeners of all nets. An
+ * listener a notification came, and peek holds the listeners of all nets. An
  * attacker who takes over peek can connect to the hosts of the running calls,
  * no more.
  */
@@ -214,8 +216,8 @@ tell_lost(struct ipc_peer *p, void *arg)
 	(void)ipc_send(p, IPC_NET_EVENT, &m);
 }
 
-/* Tells sandboxd if peek has no connection: sandboxd makes peek's links, and
- * would not notice that the link is gone. */
+/* Tells sandboxd if peek has no connection. sandboxd makes peek's connections,
+ * but would not notice that one ended. */
 static void
 on_lost(evutil_socket_t fd, short what, void *arg)
 {

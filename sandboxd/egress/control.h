@@ -1,6 +1,6 @@
 /*
- * The two listeners: sandboxd opens and closes nets, peek asks for
- * connections.
+ * egress' two listeners. sandboxd uses the first to open and close nets, peek
+ * the second to ask for connections.
  */
 #ifndef CONTROL_H
 #define CONTROL_H

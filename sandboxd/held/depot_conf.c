@@ -22,7 +22,8 @@ enum {
 	PORT_HTTPS = 443
 };
 
-/* Appends a line for text, n bytes: host, host:port or [v6]:port. */
+/* Appends a line for `text` of n bytes, which is host, host:port or
+ * [v6]:port. */
 static int
 put_host(
     struct buf *hosts, const char *text, size_t n, unsigned port, struct err *e)

@@ -76,10 +76,10 @@ order_of(const struct held_set *s, uint64_t number)
 }
 
 /*
- * Opens a sealed context. Its kind is not sent in clear: it is part of the data
- * that the vault authenticated. So the kind is found by trying each of `kinds`,
- * and the process that carried the context here can't claim another kind.
- * *order is set from the context's number.
+ * Opens a sealed context. The kind is not sent in clear, but is part of the
+ * data that the vault authenticated. So the kind is found by trying each of
+ * `kinds`, and the process that carried the context here can't claim another
+ * kind. *order is set from the context's number.
  */
 static int
 open_sealed(struct held_set *s, struct context_binding *b, const uint8_t *kinds,
@@ -216,10 +216,11 @@ read_grants(struct buf *plain, struct regrant *r, struct err *e)
 
 /*
  * Opens new grants. They come from admind and were sealed by the vault, which
- * checked the seal of each grant. They open once, as every context, and an
- * older list has no effect after a newer one (held_take_grants()). So a process
- * gains nothing if it holds back a list with a host and brings the list after
- * the host was withdrawn. A taken-over admind can only fail to send grants.
+ * checked the seal of each grant. A list of grants opens once, as every context
+ * does, and an older list has no effect after a newer one (held_take_grants()).
+ * So a process gains nothing if it holds back a list with a host and brings the
+ * list after the host was withdrawn. A taken-over admind can only fail to send
+ * grants.
  */
 int
 held_regrant(struct held_set *s, const struct ipc_id *server,
@@ -329,7 +330,7 @@ held_arguments(struct held_set *s, const struct ipc_id *execution,
 
 /*
  * Takes a context for its RUN. An id is random and told to one gateway. A peer
- * that presents it at another listener, or with other arguments than the
+ * that presents the id at another listener, or with other arguments than the
  * authorised ones, is not that gateway or not honest. The context is used up in
  * each case, so an attacker who guesses has one attempt.
  */

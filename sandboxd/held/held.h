@@ -33,13 +33,13 @@ struct held {
 	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
 	struct buf modules; /* digests, 32 bytes each, ascending */
 	enum runner_kind runner;
-	enum runner_driver driver; /* the form of code; CODE for a command */
+	enum runner_driver driver; /* form of `code`; a command: DRIVER_CODE */
 	bool task; /* the call outlives RUN's connection; recorded whole */
 	enum call_method method;        /* the form of its result */
-	struct ipc_bytes output_schema; /* n = 0: its result has no schema */
+	struct ipc_bytes output_schema; /* n = 0: the result has no schema */
 	struct ipc_bytes code;          /* source, or a specification */
 	struct ipc_bytes name;
-	struct ipc_bytes principal; /* of the intent; n = 0: none named */
+	struct ipc_bytes principal; /* of the intent; n = 0: it names none */
 	struct ipc_bytes executable, executable_digest; /* of a command */
 	/* requires: hosts that the call's version declares. grants: hosts that
 	 * its server is granted. Both are lines of common/request/netgrant.h. A
@@ -113,14 +113,14 @@ struct regrant {
 	uint64_t number; /* as granted_by */
 	struct buf grants;
 };
-/* Opens a context of grants, which held_regrant_free() must free, also after a
- * failure. Does not change held contexts. 0, or -1 with the failure. */
+/* Opens grants into a regrant, which held_regrant_free() must free, also after
+ * a failure. Does not change held contexts. 0, or -1 with the failure. */
 int held_regrant(struct held_set *, const struct ipc_id *server,
     struct ipc_bytes sealed, struct regrant *, struct err *);
 void held_regrant_free(struct regrant *);
 /* Replaces h's grants if the new ones are for h's server and later than the old
- * ones. Returns true if it did. Without memory h has no grants at all, which is
- * safe. */
+ * ones. Returns true if it replaced them. Without memory h has no grants at
+ * all, which is safe. */
 bool held_take_grants(struct held *, const struct regrant *);
 /* Gives the grants to all contexts that wait for their RUN. */
 void held_grant_all(struct held_set *, const struct regrant *);
@@ -128,8 +128,8 @@ void held_grant_all(struct held_set *, const struct regrant *);
 /* Opens and keeps a sealed context. 0, or -1 with the failure to answer. */
 int held_add(struct held_set *, const struct ipc_id *execution,
     uint8_t listener, struct ipc_bytes sealed, uint64_t now_ms, struct err *);
-/* Keeps the arguments of HELD for the record, if HELD brought them (n = 0: no).
- * 0, or -1: then the context is not held any more. */
+/* Keeps the arguments that HELD brought (text.n = 0: none) for the record. 0,
+ * or -1: then the context is not held any more. */
 int held_arguments(struct held_set *, const struct ipc_id *execution,
     struct ipc_bytes text, struct err *);
 /* Returns a held context, or NULL. */

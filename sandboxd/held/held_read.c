@@ -123,7 +123,7 @@ take_method(struct held *h, const struct tlv *t, struct err *e)
 	return 0;
 }
 
-/* The other fields that held_read needs, beside the held context. */
+/* Values that held_read needs in addition to the held context. */
 struct reading {
 	uint64_t hold;
 	struct ipc_bytes intent, spec;
@@ -226,7 +226,7 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 			    "the context is not that of a specification");
 		h->code = spec;
 	} else if (h->runner == RUNNER_COMMAND) {
-		/* Only an inspection may lack the digest, and finds it out. */
+		/* Only an inspection, which finds the digest, may lack it. */
 		if (spec.n == 0 || h->code.n != 0 || h->executable.n == 0 ||
 		    h->modules.len != 0 ||
 		    (digest != sizeof(struct ipc_hash) &&
@@ -250,11 +250,12 @@ approved(const struct held *h)
 
 /*
  * Fills in the configured default of each limit that was not set. Only an
- * approval or an administrator lets a call have more than that, so code without
- * an approval has no more.
+ * approval or an administrator lets a call have more than the default, so code
+ * without an approval has no more.
  *
- * A file may be as long as a granted /tmp is large, unless its length was
- * limited too: a grant of space is meant to be used.
+ * If a larger /tmp than the default was granted, and no length of a file was
+ * set, a file may be as long as /tmp is large: a grant of space is meant to be
+ * used.
  */
 static void
 fill_limits(struct held *h, const uint64_t dflt[LIMIT_COUNT])

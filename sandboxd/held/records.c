@@ -184,9 +184,9 @@ write_down(struct records *rs, struct record *r, struct ipc_record *m)
 	if (rs->ledger == NULL)
 		return;
 	rc = ledger_put(rs->ledger, &r->note, m);
-	/* A task's record (kept_len > 0) is not written without the result: to
-	 * the client, who has no other source of the result, such a task is as
-	 * good as lost. */
+	/* A task's record (kept_len > 0) is not written without the result. The
+	 * client has no other source of the result, so to the client such a
+	 * task is as good as lost. */
 	if (rc != 0 && m->stdout_result.n > 0 && m->kept_len == 0) {
 		m->stdout_result = ipc_bytes(NULL, 0);
 		m->stdout_len = 0;
@@ -330,9 +330,9 @@ records_inherited(const struct records *rs)
 
 /* --- To admind. ----------------------------------------------------------- */
 
-/* Tells whether to give up a predecessor's record, which admind has refused
- * several times for its contents, and not only for now. One such record must
- * not keep this sandbox from ever serving clients. */
+/* Tells whether to give up a predecessor's record: admind has refused it
+ * several times, for a reason that does not pass. One such record must not keep
+ * clients from this sandbox for ever. */
 static bool
 hopeless(const struct records *rs, struct record *r, struct ipc_frame *f)
 {

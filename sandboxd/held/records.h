@@ -2,10 +2,11 @@
  * The ends of calls, kept until admind has committed them.
  *
  * A record is allocated when a context is accepted, so that the end of a call
- * can't fail for want of memory. It moves from the held context to the call to
- * this store. RECORD is sent again, after each reconnect and after a refusal,
- * until OK. The output and the result of a tool are worth less than the fact
- * that it ran: past a budget of bytes they are dropped, which is logged.
+ * can't fail for want of memory. The record moves from the held context to the
+ * call, and then to this store. RECORD is sent again, after each reconnect and
+ * each refusal, until admind answers OK. The output and the result of a tool
+ * are worth less than the fact that it ran. So beyond a budget of bytes they
+ * are dropped, which is logged.
  *
  * Before a call is answered, its record is in the ledger (common/ipc/ledger.h),
  * which outlives this process. A predecessor's records in the ledger are sent
@@ -25,16 +26,17 @@
 enum {
 	/* Bytes of result or error body in a record. */
 	RECORD_BODY_MAX = 64 * 1024,
-	/* Bytes of payloads in all: 512 full ones. */
+	/* Bytes of all payloads: room for 512 of full size. */
 	RECORD_BYTES_MAX = 64 * 1024 * 1024,
-	/* RECORDs under way at once: 64 x 128 KiB is less than the queue's
-	 * bound. */
+	/* RECORDs under way at once: 64 x 128 KiB is less than the bound of the
+	 * connection's queue. */
 	RECORD_WINDOW = 64,
-	/* A commit takes ms; after this the record is sent again. */
+	/* A record without an answer in this time is sent again. A commit takes
+	 * milliseconds. */
 	RECORD_ANSWER_MS = 10 * 1000,
 	RECORD_RETRY_MS = 500,
-	/* Refusals of a predecessor's record for its contents, before the
-	 * record is given up: this sandbox serves no client until then. */
+	/* Refusals for its contents after which a predecessor's record is given
+	 * up. Until then this sandbox serves no client. */
 	RECORD_REFUSALS_MAX = 4
 };
 
@@ -63,8 +65,8 @@ struct record {
 
 /* Makes the record of an accepted execution. NULL without memory. */
 struct record *record_new(const struct ipc_id *, struct ipc_bytes intent);
-/* Appends the arguments of HELD to the intent, which has none. 0, or -1 without
- * memory: then nothing has changed. */
+/* Appends the arguments of HELD to the intent, which has no arguments yet. 0,
+ * or -1 without memory: then nothing has changed. */
 int record_arguments(struct record *, struct ipc_bytes text);
 void record_free(struct record *);
 /* Keeps stdout, cut to its maximum, and body (JSON) in its kept form (kept.h),
@@ -88,13 +90,14 @@ size_t records_inherited(const struct records *);
 /*
  * Writes a call's record into the ledger, before the answer. A successor of
  * this process may read it. So values that are not known yet are written as
- * unknown: the CPU time if the call still runs (runs), and the connections as
- * network says, if network is not empty. If the ledger has too little room, the
- * record keeps no text there, or is not there at all, which is logged.
+ * unknown: the CPU time if `runs` is set (the call still runs), and the
+ * connections as `network` describes them, unless `network` is empty. If the
+ * ledger has too little room, the record keeps no text there, or is not there
+ * at all, which is logged.
  */
 void records_keep(
     struct records *, struct record *, bool runs, struct ipc_bytes network);
-/* Takes ownership of the record and sends it as soon as admind is there. */
+/* Takes ownership of the record and sends it as soon as admind is connected. */
 void records_add(struct records *, struct record *);
 size_t records_count(const struct records *);
 bool records_has(const struct records *, const struct ipc_id *);

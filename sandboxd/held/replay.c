@@ -29,8 +29,8 @@ void
 replay_mark(struct replay *r, uint64_t number)
 {
 	if (r->any && number > r->highest) {
-		/* Clears the bits of the older numbers that the window moves
-		 * over. */
+		/* Clears bits that older numbers left in the places of the
+		 * numbers that are skipped now. */
 		if (number - r->highest >= REPLAY_WINDOW)
 			memset(r->seen, 0, sizeof(r->seen));
 		else

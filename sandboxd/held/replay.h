@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How far a number may be below the highest one and still come. Contexts are
- * handed in within ms of being sealed, so thousands never come in between. */
+/* A number must be less than this below the highest number. Contexts are handed
+ * in within ms of being sealed, so thousands never come in between. */
 enum { REPLAY_WINDOW = 8192 };
 
 struct replay {

@@ -10,7 +10,7 @@
 #include "ipc.h"
 
 enum {
-	/* A RUN follows its RUN_ID within ms, so only so many calls can be
+	/* A RUN follows its RUN_ID within ms, so no more calls than this are
 	 * withdrawn in between. */
 	WITHDRAWN_KEPT = 256
 };

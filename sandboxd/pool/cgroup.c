@@ -35,9 +35,9 @@ enum {
 };
 
 /*
- * Two warm interpreters of some tens of MiB, and the page tables that the
- * kernel charges to the forking process: half a MiB for each runner, of which
- * there are 256 at most.
+ * 512 MiB: room for two warm interpreters of some tens of MiB, and for the page
+ * tables that the kernel charges to the forking process: half a MiB for each
+ * runner, of which there are 256 at most.
  */
 #define ZYGOTE_MEMORY "536870912"
 
@@ -65,8 +65,9 @@ put_number(int dir, const char *path, uint64_t value)
 	return put(dir, path, text);
 }
 
-/* Forbids swap, which doesn't count as memory: a call could use it beyond its
- * memory limit. The file is absent on kernels and machines without swap. */
+/* Forbids swap, which doesn't count as memory: a call could use swap beyond its
+ * memory limit. memory.swap.max is absent on kernels and machines without swap.
+ */
 static int
 no_swap(int dir)
 {
@@ -228,7 +229,8 @@ drop_leaf(const struct cgroup *c, struct cgroup_leaf *l, const char *name)
 
 /*
  * Makes the leaf of a slot, without swap. If one process is killed for want of
- * memory, the kernel kills all of the leaf, since half a call is of no use.
+ * memory, the kernel kills all processes of the leaf, since half a call is of
+ * no use.
  */
 static int
 make_leaf(struct cgroup *c, uint32_t slot)
@@ -250,7 +252,8 @@ make_leaf(struct cgroup *c, uint32_t slot)
 		return -1;
 	}
 	/* Since Linux 6.12 writing to a descriptor of memory.peak resets the
-	 * value for that descriptor; before, the file is read-only. */
+	 * value for that descriptor. In earlier kernels the file is read-only.
+	 */
 	l->peak = openat(l->dir, "memory.peak", O_RDWR | O_CLOEXEC);
 	l->resets = l->peak >= 0;
 	if (!l->resets)

@@ -1,5 +1,6 @@
 /*
- * One cgroup v2 leaf for each slot, which binds all processes of a call.
+ * One cgroup v2 leaf for each slot, which limits all processes of a call
+ * together.
  *
  *	POOL		given by spawn, root of our cgroup namespace
  *	POOL/init	pool-init
@@ -14,8 +15,8 @@
  * cgroup.kill is rarely needed: SIGKILL to a runner, which is pid 1 of its
  * namespace, kills its whole tree. If a process lives in the leaf after that,
  * cgroup.kill ends it. Then the leaf is made again, because on kernel 6.1 every
- * process that clone3(2) puts into a cgroup once killed that way dies at birth
- * (decision 0012).
+ * process that clone3(2) puts into a cgroup that was once killed that way dies
+ * at birth (decision 0012).
  *
  * Without a cgroup (cgroup_on is false) every function here does nothing and
  * succeeds.
@@ -45,7 +46,7 @@ struct cgroup_usage {
 struct cgroup_leaf {
 	int dir;                    /* -1: not made yet; owned */
 	int peak;                   /* memory.peak, or -1 */
-	bool resets;                /* can memory.peak be reset? */
+	bool resets;                /* memory.peak can be reset */
 	struct cgroup_limits has;   /* as last written; zero: not yet */
 	struct cgroup_usage before; /* counters when this use began */
 	bool spent;                 /* killed: not to be used again */
@@ -64,8 +65,8 @@ struct cgroup {
  */
 void cgroup_start(struct cgroup *, int fd, struct buf *layers);
 bool cgroup_on(const struct cgroup *);
-/* Enters the zygotes' cgroup, in the zygote's process before it is executed. 0
- * or -1 with errno. */
+/* Enters the zygotes' cgroup, in the zygote's process before the zygote's
+ * program is executed. 0 or -1 with errno. */
 int cgroup_enter_zygote(const struct cgroup *);
 /*
  * Prepares a free slot's leaf for its next use with these limits. 0; 1 if the

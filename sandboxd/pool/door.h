@@ -19,9 +19,9 @@ struct door {
 	int way;   /* the end of the door that zygotes get */
 };
 
-/* Has the starter start peek, waits for its report, and appends the report's
- * lines to layers. 0; -1 with err: peek does not run, or a mandatory layer is
- * missing. */
+/* Lets the starter start peek, waits for peek's report, and appends the
+ * report's lines to layers. 0; -1 with err: peek does not run, or a mandatory
+ * layer is missing. */
 int door_start(struct door *, struct buf *layers, struct err *);
 /* Gives the door to a zygote. Must come before the first FORK. 0 or -1. */
 int door_give(const struct door *, int zygote, struct err *);

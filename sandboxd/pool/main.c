@@ -4,16 +4,16 @@
  *	mcpbox-pool-init LIBEXEC_DIR MODULE_STORE COMMANDS
  *
  * Descriptor 3 is sandboxd's socket, 4 the liveness socket to spawn. Both are
- * socketpair ends, so holding them is the right to use them. pool-init has
- * zygotes started (starter.h), passes FORK to the current one (zygotes.h),
- * holds the runners' pidfds, obeys KILL, reaps, and reports. It exits when
- * sandboxd, spawn, the starter, peek or the current zygote ends. Then the
- * kernel kills all processes of the pid namespace, so that nothing of the pool
- * outlives pool-init.
+ * socketpair ends, so holding them is the right to use them. pool-init lets the
+ * starter start zygotes (starter.h), passes FORK to the current zygote
+ * (zygotes.h), holds the runners' pidfds, obeys KILL, reaps, and reports. It
+ * exits when sandboxd, spawn, the starter, peek or the current zygote ends.
+ * Then the kernel kills all processes of the pid namespace, so that nothing of
+ * the pool outlives pool-init.
  *
  * It is plain C on poll(2), with no library but common/'s base, because it has
- * a capability over every runner. A runner can't reach pool-init: it has no
- * descriptor to pool-init, and can't name it from a nested pid namespace.
+ * a capability over every runner. A runner can't reach pool-init: the runner
+ * has no descriptor to it, and can't name it from a nested pid namespace.
  */
 #include <sys/poll.h>
 #include <sys/resource.h>
@@ -54,7 +54,7 @@ static pid_t starter_pid;
 static struct door door;  /* to peek */
 static struct buf layers; /* the layers, for POOL_REPORT */
 
-/* Ends the process and with it the whole pool; the only way out. */
+/* Ends the process and with it the whole pool. */
 static _Noreturn void
 die(const char *event, const char *text)
 {
@@ -62,7 +62,7 @@ die(const char *event, const char *text)
 	_exit(1);
 }
 
-/* Makes blocking sends give up: 10 s is far beyond any healthy pause. */
+/* Makes blocking sends fail after 10 s: no healthy receiver needs so long. */
 static void
 send_timeout(int sock)
 {
@@ -94,8 +94,8 @@ die_without(const char *layer, const struct err *e)
 }
 
 /*
- * Sends to sandboxd, blocking. If sandboxd does not read, it counts as gone:
- * SO_SNDTIMEO (send_timeout) makes that an error here.
+ * Sends to sandboxd, blocking. A sandboxd that does not read counts as gone:
+ * ipc_write fails after the 10 s of send_timeout.
  */
 static void
 to_broker(enum ipc_type type, const void *msg)
@@ -127,7 +127,7 @@ kill_slot(struct slot *s)
 		die("kill_failed", strerror(errno));
 }
 
-/* Reaps the runner of one slot if it ended. true if it did. */
+/* Reaps the runner of one slot if the runner ended. true: it was reaped. */
 static bool
 reap_slot(uint32_t number)
 {
@@ -180,12 +180,12 @@ reap_slots(void)
 }
 
 /*
- * Reaps all other children: replaced zygotes, and orphans that became ours. The
- * end of the current zygote, the starter or peek ends the pool. A zombie may
- * also be a runner whose FORKED is under way, and its exit status must be kept.
- * So nothing is done while a fork is pending. For the same reason a zombie is
- * first only looked at, and then reap_slots() is called. If it reaps none, the
- * zombie is not a runner.
+ * Reaps all children but the runners: replaced zygotes, and orphans that became
+ * ours. The end of the current zygote, the starter or peek ends the pool. A
+ * zombie may also be a runner whose FORKED is under way, and its exit status
+ * must be kept. So nothing is done while a fork is pending. For the same reason
+ * a zombie is first only looked at, and then reap_slots() is called. If it
+ * reaps none, the zombie is not a runner.
  */
 static void
 reap_strays(void)
@@ -226,8 +226,8 @@ refuse_fork(const struct ipc_fork *m, const char *step, int error)
 }
 
 /*
- * Prepares the slot's leaf, and gives it to the current zygote if that does not
- * have it yet. 0 or -1 with errno.
+ * Prepares the slot's leaf, and gives it to the current zygote, unless the
+ * zygote has the leaf already. 0 or -1 with errno.
  */
 static int
 ready_leaf(const struct ipc_fork *m)
@@ -272,8 +272,8 @@ on_fork(struct ipc_frame *f)
 }
 
 /*
- * Starts another zygote. If that fails, the current one goes on, and sandboxd
- * asks again when the report of a new zygote does not come.
+ * Starts another zygote. If that fails, the current zygote goes on, and
+ * sandboxd asks again when the report of a new zygote does not come.
  */
 static void
 on_recycle(void)
@@ -289,7 +289,7 @@ on_recycle(void)
  * Sets other limits for the call that a waiting runner is about to get. Does
  * nothing if slot and generation are not those of a present use: then EXITED is
  * on its way. sandboxd may set any limits here, because it controls every call
- * anyway, and the limits of the service unit hold for all.
+ * anyway, and the limits of the service unit hold for all calls together.
  */
 static void
 on_limit(struct ipc_frame *f)
@@ -371,9 +371,9 @@ on_fork_failed(struct zygote *z, struct ipc_frame *f)
 		reap_strays();
 }
 
-/* Takes a zygote's report: from now on FORKs go to this zygote. Sends our
- * layers and the zygote's to sandboxd, which sends no FORK before the first
- * report. */
+/* Takes a zygote's report. If it names an interpreter, FORKs go to this zygote
+ * from now on. Sends our layers and the zygote's to sandboxd, which sends no
+ * FORK before the first report. */
 static void
 on_report(struct zygote *z, struct ipc_frame *f)
 {
@@ -454,7 +454,7 @@ on_broker(void)
 }
 
 /* Takes a zygote's frame. A coming zygote may fail. If the current or the
- * leaving one fails, the state of FORKs is not known, so the pool ends. */
+ * leaving zygote fails, the state of FORKs is not known, so the pool ends. */
 static void
 on_zygote(struct zygote *z)
 {
@@ -543,7 +543,7 @@ serve(int child)
 		for (nfds_t i = AT_SLOTS; i < n; i++)
 			if (p[i].revents != 0)
 				(void)reap_slot(number[i]);
-		/* `coming` is last: its report makes it the current one. */
+		/* `coming` is last: its report replaces the current zygote. */
 		if (p[AT_LEAVING].revents != 0)
 			on_zygote(&zygotes.leaving);
 		if (p[AT_CURRENT].revents != 0)
@@ -573,7 +573,7 @@ main(int argc, char **argv)
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		die("signal", strerror(errno));
 	buf_init(&layers, 4096);
-	/* Must be first: a new descriptor could get this number. */
+	/* Comes first, before a new descriptor can get SETUP_CGROUP_FD. */
 	cgroup_start(&cgroup, SETUP_CGROUP_FD, &layers);
 	send_timeout(SETUP_BROKER_FD);
 	send_timeout(SETUP_LIVENESS_FD);

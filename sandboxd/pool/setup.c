@@ -50,9 +50,10 @@ setup_namespaces(struct buf *layers, struct err *e)
 		return err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "mount /proc");
 	/*
 	 * No process in the pool may make another user namespace, whatever an
-	 * attacker has taken over: most kernel holes of the last years needed
-	 * to start there. The limit belongs to our user namespace and can be
-	 * raised only with CAP_SYS_RESOURCE in it, which no runner has.
+	 * attacker has taken over: most kernel holes of the last years could be
+	 * used only from a new user namespace. The limit belongs to our user
+	 * namespace and can be raised only with CAP_SYS_RESOURCE in it, which
+	 * no runner has.
 	 */
 	if (put_file("/proc/sys/user/max_user_namespaces", "0", e) != 0)
 		return -1;

@@ -5,11 +5,11 @@
  * sandboxd, keeps CAP_KILL only. So pool-init forks the starter before it gives
  * up the other capabilities. The starter keeps them, and takes requests from
  * pool-init only, on a socketpair: one byte, which names the program, and one
- * descriptor for it. The answer is the new process' pid. The programs and their
- * arguments were fixed before. The processes are children of pool-init
- * (CLONE_PARENT).
+ * descriptor for the program. The answer is the new process' pid. The programs
+ * and their arguments were fixed before. The processes are children of
+ * pool-init (CLONE_PARENT).
  *
- * An attacker who takes over pool-init commands a zygote already. By the
+ * An attacker who takes over pool-init commands a zygote already. Through the
  * starter he gains only more processes of the same programs, with the same
  * rights. The starter ends with pool-init, in whose pid namespace it lives.
  */
@@ -28,9 +28,10 @@
 pid_t starter_start(const struct cgroup *, char *const argv[4], struct err *);
 /*
  * Starts mcpbox-runner of the libexec directory, with module store and commands
- * as arguments, in the zygotes' cgroup if there is one. It has descriptors 0 to
- * 2, one end of a socketpair as 3, and no other. *sock is the other end
- * (CLOEXEC, the caller's), *pid the process, a child of ours. 0 or -1.
+ * as arguments, in the zygotes' cgroup if there is one. The zygote has
+ * descriptors 0 to 2, one end of a socketpair as 3, and no other. *sock is the
+ * other end (CLOEXEC, the caller's), *pid the process, a child of ours. 0 or
+ * -1.
  */
 int starter_zygote(int *sock, pid_t *pid, struct err *);
 /* Does the same for mcpbox-peek, without arguments, in the starter's cgroup. */

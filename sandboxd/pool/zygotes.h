@@ -1,5 +1,5 @@
 /*
- * The current zygote, which forks, and at most one other. That is a coming
+ * The current zygote, which forks, and at most one other. The other is a coming
  * zygote, which will replace the current one when it reports, or a leaving one,
  * which was replaced and still has FORKs to answer. Runners are pool-init's
  * children and outlive their zygote.
@@ -33,9 +33,10 @@ struct zygotes {
 
 void zygotes_init(struct zygotes *);
 /*
- * Has another zygote started. An earlier coming zygote, which did not report,
- * is given up first. While there is a leaving zygote, none is started, so there
- * are never more than two. 0, or -1 with err: no zygote was started.
+ * Lets the starter start another zygote. An earlier coming zygote, which did
+ * not report, is given up first. While there is a leaving zygote, none is
+ * started, so there are never more than two. 0, or -1 with err: no zygote was
+ * started.
  */
 int zygotes_start(struct zygotes *, struct err *);
 /* Notes that the current zygote was sent FORK for a slot. */

@@ -4,9 +4,9 @@
  *
  * The number grows by one with each call that found no runner waiting. After a
  * whole period in which some runners were not needed, it shrinks by half of
- * them. So half of a burst finds runners at its second wave, idle time gives
- * the memory back within half a minute, and no rate has to be guessed. There is
- * no I/O and no clock here.
+ * those. So if a burst of calls comes twice, half of the second burst finds
+ * runners. When no calls come, the memory is given back within half a minute.
+ * No rate has to be guessed. There is no I/O and no clock here.
  */
 #ifndef DEMAND_H
 #define DEMAND_H
@@ -25,7 +25,7 @@ struct demand {
 
 /* max below min counts as min. */
 void demand_init(struct demand *, unsigned min, unsigned max, uint64_t now_ms);
-/* Counts a call that took a runner; `left` still wait. */
+/* Counts a call that took a runner; `left` runners still wait. */
 void demand_taken(struct demand *, unsigned left);
 /* Counts a call that found no runner. */
 void demand_missed(struct demand *);

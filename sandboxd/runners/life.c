@@ -73,8 +73,8 @@ life_change(struct runner *r, enum runner_state to)
 	rs->count[to]++;
 }
 
-/* Drops a runner that is not needed any more. A runner that was reaped already,
- * though its channel's end was not read yet, is freed at once. */
+/* Drops a runner that is not needed any more. If the runner was reaped before
+ * its channel's end was read, it is freed at once. */
 void
 life_dismiss(struct runner *r)
 {
@@ -94,9 +94,9 @@ back_off(struct runners *rs)
 
 /*
  * Ends a runner that failed before a call had it. If a call waits for a runner
- * of this profile, that call fails. Runners that are forked for later must not
- * become a storm of forks, so each failure doubles the pause until a call takes
- * a runner.
+ * of this profile, that call fails. Each failure doubles the pause before
+ * runners are forked ahead of calls, so there is no storm of forks. The pause
+ * is short again after a call has taken a runner.
  */
 void
 life_fail(struct runner *r, const char *text)
@@ -135,7 +135,7 @@ on_ready(struct runner *r)
 	rs->fork_us += took_us / 8 - rs->fork_us / 8;
 	ipc_peer_set_state(r->peer, IPC_STATE_RUNNING);
 	life_change(r, RUNNER_READY);
-	/* A runner to be renewed has its successor now. */
+	/* If the oldest runner is to be renewed, r is its successor. */
 	old = TAILQ_FIRST(&p->waiting);
 	if (old != r && !life_fresh(old))
 		life_dismiss(old);
@@ -172,9 +172,8 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 }
 
 /*
- * Takes the message of a runner without a call: READY, once, or why the runner
- * can't be ready. The runner holds no data of a call yet, and any other message
- * ends it.
+ * Takes the message of a runner without a call: READY, once, or CONFINE_FAILED.
+ * Any other message ends the runner, which holds no data of a call yet.
  */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
@@ -231,8 +230,8 @@ on_fork_failed(void *owner, const char *step, int error)
 
 /*
  * Takes the report that a runner was reaped. If no call had the runner, its
- * channel may still hold its last message (why it could not be confined). Then
- * the runner stays until the channel's end is read, which is certain to come.
+ * channel may still hold CONFINE_FAILED. So the runner stays until the
+ * channel's end is read, which is certain to come.
  */
 static void
 on_exited(void *owner, const struct ipc_exited *m)

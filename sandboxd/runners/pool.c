@@ -19,8 +19,8 @@ timer_in(struct pool *p, int ms)
 	(void)evtimer_add(p->timer, &tv);
 }
 
-/* Starts a pool later. After a pool that died young the next attempt waits
- * longer. */
+/* Starts a pool after a pause, which grows until a pool has lived for
+ * POOL_STEADY_MS. */
 static void
 start_later(struct pool *p)
 {
@@ -50,7 +50,7 @@ refused(struct pool *p, struct ipc_bytes layers)
 		    line, layer_fix(line, strcspn(line, "=")));
 }
 
-/* Keeps spawn's own reason as a layer's line. */
+/* Keeps spawn's reason for a refusal as a layer's line. */
 static void
 spawn_refused(struct pool *p, struct ipc_frame *f)
 {
@@ -135,7 +135,7 @@ on_spawn_up(struct ipc_peer *peer, void *arg)
 {
 	struct pool *p = arg;
 
-	/* A pool ends with its spawn. Don't wait until the end is seen. */
+	/* A pool ends with its spawn. Don't wait until that end is seen. */
 	if (p->peer != NULL)
 		pool_restart(p, "spawn was restarted");
 	else
@@ -197,8 +197,8 @@ on_limited(struct pool *p, struct ipc_frame *f)
 	return 0;
 }
 
-/* Takes a zygote's report. The first report makes the pool ready. A later one
- * comes from a zygote that replaces another. */
+/* Takes a zygote's report. The first report makes the pool ready. A later
+ * report comes from a zygote that replaces another zygote. */
 static int
 on_report(struct pool *p, struct ipc_frame *f)
 {
@@ -208,8 +208,8 @@ on_report(struct pool *p, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, &e) != 0)
 		return -1;
-	/* This zygote can't fork: the pool ends now, or keeps its old zygote.
-	 * At the next attempt the cause may be gone. */
+	/* This zygote can't fork. pool-init ends the pool, or keeps its old
+	 * zygote. At the next attempt the cause may be gone. */
 	if (m.interpreter.n == 0) {
 		refused(p, m.layers);
 		return 0;
@@ -243,7 +243,7 @@ on_report(struct pool *p, struct ipc_frame *f)
 }
 
 /* Takes a message of pool-init. pool-init is trusted, but its messages are
- * checked: one that names no current use of a slot ends the pool. */
+ * checked: a message that names no current use of a slot ends the pool. */
 static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
@@ -265,7 +265,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	}
 }
 
-/* Forgets the pool. Every use of a slot has ended with the pool. */
+/* Forgets the pool, which has ended, and tells each slot's owner. */
 static void
 forget(struct pool *p)
 {
@@ -282,7 +282,7 @@ forget(struct pool *p)
 	start_later(p);
 }
 
-/* Closes the socket to pool-init. on_down() then ignores its end. */
+/* Closes the socket to pool-init. on_down() then ignores the socket's end. */
 static void
 give_up(struct pool *p)
 {
@@ -388,8 +388,8 @@ pool_recycle(struct pool *p, const char *why)
 {
 	struct ipc_recycle m = {0};
 
-	/* If a new zygote is under way, replace it, too: the reason may have
-	 * arisen after its start. */
+	/* If a new zygote is starting, another must replace it, too: `why` may
+	 * have arisen after the start. */
 	p->recycle_again = p->recycling;
 	if (!p->ready || p->recycling)
 		return;

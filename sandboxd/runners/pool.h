@@ -1,11 +1,11 @@
 /*
  * The pool as sandboxd sees it: a connection to spawn that starts it, a socket
- * to its pool-init, and the slots its runners use.
+ * to pool-init, and the slots of runners.
  *
- * A slot is taken, forked into, and free again only when pool-init reported
- * that its runner was reaped (or never made). So a slot, and its uid, never
- * have two runners. Uids rotate through the whole range, so that a file or
- * process left by some defect meets no later call soon.
+ * A slot is taken and gets a runner. It is free again only when pool-init has
+ * reported that the runner was reaped (or never made). So a slot, and its uid,
+ * never have two runners. Uids rotate through the whole range, so that a file
+ * or process left by some defect meets no later call soon.
  */
 #ifndef POOL_H
 #define POOL_H
@@ -15,16 +15,16 @@
 
 enum {
 	/* A zygote imports its modules in well under a second. On a busy
-	 * machine (a load of 25 on two processors) it took more than an earlier
-	 * limit of 20 s, and each new zygote began from nothing. A zygote that
-	 * has not reported after this time hangs. */
+	 * machine (a load of 25 on two processors) the import took more than an
+	 * earlier limit of 20 s, and each new zygote began from nothing. So a
+	 * zygote counts as hanging only after this time. */
 	POOL_REPORT_MS = 120 * 1000,
 	/* Pause between two attempts to replace a zygote. */
 	POOL_RECYCLE_RETRY_MS = 60 * 1000,
 	/* A zygote that forks is replaced after an hour, so data shared by its
 	 * runners (decision 0075) is of use for an hour at most. A new zygote
-	 * costs as much as a hundred calls. Once an hour, that is too little to
-	 * be noticed. */
+	 * costs as much as a hundred calls. Once an hour, this cost is too
+	 * small to be noticed. */
 	POOL_ZYGOTE_MS = 60 * 60 * 1000,
 	/* A pool that lived this long was sound: the next pool starts after the
 	 * shortest pause. */
@@ -44,8 +44,8 @@ struct pool_slot {
 	uint64_t generation;
 };
 
-/* The properties that a runner is made with, before it knows its call: all
- * those that need a capability to set. */
+/* The properties of a runner that are set before it knows its call, because
+ * setting them needs a capability. */
 struct pool_profile {
 	enum runner_kind kind;
 	bool network;
@@ -64,10 +64,10 @@ struct pool_limits {
 /* owner: as given to pool_take. arg: as given to pool_new. */
 struct pool_events {
 	/* A zygote reported: the first of a pool, or one that replaces another.
-	 * From now on it makes the forks. */
+	 * From now on this zygote makes the forks. */
 	void (*reported)(void *arg);
-	/* These three end a use of a slot: the slot is free, and owner is
-	 * forgotten. */
+	/* fork_failed, exited and lost end a use of a slot: the slot is free,
+	 * and its owner is forgotten. */
 	void (*fork_failed)(void *owner, const char *step, int error);
 	void (*exited)(void *owner, const struct ipc_exited *);
 	void (*lost)(void *owner);               /* the whole pool died */
@@ -83,35 +83,36 @@ int pool_adopt(struct pool *, int sock, uint32_t uids);
 bool pool_ready(const struct pool *); /* the zygote reported */
 /* Takes a free slot. 0, or -1: no pool or no free slot. */
 int pool_take(struct pool *, void *owner, struct pool_slot *);
-/* Gives back a slot that pool_fork was never called for. */
+/* Gives back a slot for which pool_fork was not called. */
 void pool_untake(struct pool *, const struct pool_slot *);
-/* Asks for a runner of this profile with `channel` (stays the caller's). -1:
- * the slot is free again and no event will come. */
+/* Asks for a runner of this profile. `channel` stays the caller's. -1: the slot
+ * is free again and no event will come. */
 int pool_fork(struct pool *, const struct pool_slot *,
     const struct pool_profile *, const struct pool_limits *, int channel);
-/* Sets other limits than those the runner was forked with. The event `limited`
- * answers. 0 or -1. */
+/* Replaces the limits with which the runner was forked. The event `limited`
+ * follows. 0 or -1. */
 int pool_limit(
     struct pool *, const struct pool_slot *, const struct pool_limits *);
 /*
  * Replaces the zygote. Running runners live on. Forks go to the new zygote as
  * soon as it reports. If it does not report within POOL_REPORT_MS, the old
- * zygote stays, and a later fork may try the replacement again. A fork replaces
- * the zygote without this call after `forks` forks (pool_recycle_after), or
- * when POOL_ZYGOTE_MS have passed. forks 0: no fork does so.
+ * zygote stays, and a later fork may try the replacement again. pool_fork also
+ * replaces the zygote, after `forks` forks (pool_recycle_after) or
+ * POOL_ZYGOTE_MS. forks 0: pool_fork replaces no zygote.
  */
 void pool_recycle(struct pool *, const char *why);
 void pool_recycle_after(struct pool *, uint64_t forks);
 /* Sends sock, peek's connection to egress, to this pool. sock stays the
  * caller's. 0 or -1. */
 int pool_peek_link(struct pool *, int sock);
-/* Sets the one function that is told each time a pool becomes ready. */
+/* Sets the one function that is called each time a pool becomes ready. */
 void pool_on_first_report(struct pool *, void (*told)(void *arg), void *arg);
-/* Sends SIGKILL; harmless if the runner has ended. */
+/* Kills the slot's runner. Harmless if the runner has ended. */
 void pool_kill(struct pool *, const struct pool_slot *);
-/* Gives up the whole pool, in which something is stuck, and starts another. */
+/* Gives up the whole pool, in which something is stuck, and starts another
+ * pool. */
 void pool_restart(struct pool *, const char *why);
-/* Returns the number of the zygote that forks now. Each zygote has another
+/* Returns the number of the zygote that forks now. Each zygote has its own
  * number. */
 uint64_t pool_zygote(const struct pool *);
 /* Returns magic number and version of the pool's Python; "" without a pool. */

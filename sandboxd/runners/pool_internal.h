@@ -37,8 +37,8 @@ struct pool {
 	uint64_t recycle_not_before_ms; /* for replacements by a fork */
 };
 
-/* Returns the entry that a frame of pool-init names, or NULL if that use of the
- * slot is over. */
+/* Returns the entry that a frame of pool-init names, or NULL if the
+ * generation's use of the slot is over. */
 struct pool_entry *pool_entry(
     struct pool *, uint32_t slot, uint64_t generation);
 /* Frees the slot. Returns its owner. */

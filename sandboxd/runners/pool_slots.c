@@ -21,8 +21,9 @@ pool_release(struct pool *p, struct pool_entry *s)
 	return owner;
 }
 
-/* Returns the next uid of the rotation that no busy slot has. There is one,
- * because there are at least as many uids as slots, and this slot is free. */
+/* Returns the next uid of the rotation that no busy slot has. Such a uid
+ * exists, because the pool has at least as many uids as slots, and one slot is
+ * free. */
 static uint32_t
 pick_uid(struct pool *p)
 {

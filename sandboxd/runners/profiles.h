@@ -1,10 +1,10 @@
 /*
- * The profiles that runners are forked with and calls need: one object for each
- * profile in use, so that equal pointers mean equal profiles.
+ * Profiles, with which runners are forked and which calls need. There is one
+ * object for each profile in use, so equal pointers mean equal profiles.
  *
  * A client chooses which of its tools it calls, and so which profiles there
- * are. So a profile without runners and calls is forgotten, except the last
- * PROFILES_KEPT of them that were used. runners.c may fork a runner for those.
+ * are. So profiles without runners and calls are forgotten, except the
+ * PROFILES_KEPT that were used last. runners.c may fork runners for those.
  */
 #ifndef PROFILES_H
 #define PROFILES_H

@@ -10,7 +10,7 @@
 #include "runners_internal.h"
 #include "waits.h"
 
-/* Refills after ms; 0: as soon as the loop's current work is done. */
+/* Refills the waiting runners after ms; 0: after the loop's current work. */
 void
 runners_refill_in(struct runners *rs, int ms)
 {
@@ -27,9 +27,9 @@ runners_refill_in(struct runners *rs, int ms)
 /* --- Forking. ------------------------------------------------------------ */
 
 /*
- * Makes room when no slot is free. If some slots are held by runners that only
- * wait, the one that has waited longest gives its slot up. Only one does so at
- * a time. The event `look` follows when that runner was reaped.
+ * Makes room when no slot is free: ends the runner of another profile that has
+ * waited longest, unless a runner is ENDING already. The event `look` follows
+ * when that runner was reaped.
  */
 static void
 make_room(struct runners *rs, const struct profile *wanted)
@@ -87,8 +87,8 @@ fork_one(struct runners *rs, struct profile *p)
 	    pool_fork(rs->pool, &r->slot, &p->is, &r->limits, sv[1]) == 0;
 	close(sv[1]);
 	if (!r->has_slot) {
-		/* The pool is dying, but the loop has not seen that yet.
-		 * Another attempt now would keep the loop from seeing it. */
+		/* The pool is dying, and the loop must run to notice it.
+		 * Another attempt now would keep the loop from running. */
 		life_change(r, RUNNER_GONE);
 		return RUNNERS_LATER;
 	}
@@ -107,7 +107,7 @@ runners_fork(struct runners *rs, struct profile *p)
 	return rc;
 }
 
-/* Counts a profile's waiting runners that need no successor yet. */
+/* Counts a profile's waiting runners that need not be renewed yet. */
 static unsigned
 fresh_ones(const struct profile *p)
 {
@@ -139,15 +139,15 @@ wanting(struct runners *rs)
 		    p->used_ms != 0 && now - p->used_ms < RUNNERS_OTHERS_MS)
 			found = p;
 	}
-	/* If no runner of the standard profile may wait, none of any profile
-	 * does. */
+	/* If no runner of the standard profile may wait, no runner of another
+	 * profile may wait, either. */
 	return others < RUNNERS_OTHERS && rs->conf.max > 0 ? found : NULL;
 }
 
 /*
- * Forks runners for later, with at most half of the forks that may be under way
- * at once: the rest of the machine is for calls. While calls wait, no runner is
- * forked for later.
+ * Forks runners ahead of their calls, with at most half of the forks that may
+ * be under way at once: the other half is for calls that wait. While calls
+ * wait, no runner is forked ahead.
  */
 static void
 on_refill(evutil_socket_t fd, short what, void *arg)
@@ -336,8 +336,8 @@ overdue(struct runner *r, uint64_t now_ms)
 		life_fail(r, "the runner did not get ready in time");
 		return true;
 	case RUNNER_READY:
-		/* Old runners of the standard profile are not ended here but in
-		 * on_ready(). */
+		/* on_ready() ends old runners of the standard profile, when a
+		 * successor is ready. */
 		if (r->profile == rs->standard ||
 		    (life_fresh(r) &&
 			now_ms - r->profile->used_ms < RUNNERS_OTHERS_MS))
@@ -360,14 +360,14 @@ runners_sweep(struct runners *rs, uint64_t now_ms)
 {
 	struct runner *r;
 
-	/* To act on one runner may free others, so each search starts again. */
+	/* Acting on one runner may free others, so each search starts again. */
 	do {
 		TAILQ_FOREACH(r, &rs->all, sibling)
 			if (overdue(r, now_ms))
 				break;
 	} while (r != NULL);
 	demand_tick(&rs->demand, rs->standard->ready, now_ms);
-	/* If more runners wait than should, one of them goes each time. */
+	/* If more runners wait than should, each sweep ends one of them. */
 	if (rs->hungry == 0 && rs->standard->ready > rs->demand.target &&
 	    (r = TAILQ_FIRST(&rs->standard->waiting)) != NULL)
 		life_dismiss(r);

@@ -9,14 +9,15 @@
  *	GONE	reaped; freed
  *
  * A runner is used once. life_change in life.c is the only function that
- * changes a runner's state. runners_sweep checks the deadlines: none is short.
+ * changes a runner's state. runners_sweep checks the deadlines, which are all
+ * long.
  *
  * Runners of the standard profile are forked ahead of their calls. The number
- * that wait follows the demand (demand.h), between the configured bounds. If no
- * runner waits for a call, one is forked for it. Other profiles get one waiting
- * runner each while they are in use, but RUNNERS_OTHERS in all at most: a
- * client chooses the profiles, so its choice must not decide the number of
- * runners.
+ * of waiting runners follows the demand (demand.h), between the configured
+ * bounds. If a call finds no waiting runner, a runner is forked for the call.
+ * Other profiles get one waiting runner each while they are in use, but at most
+ * RUNNERS_OTHERS in all. A client chooses the profiles, and this choice must
+ * not decide the number of runners.
  *
  * Forks are the most expensive thing that this program causes. So the number of
  * forks under way is limited, and the successor of a runner that was taken is
@@ -44,16 +45,16 @@ enum {
 	/* Pause before a taken runner's successor is forked. A call usually
 	 * ends sooner, and then its answer leaves first. */
 	RUNNERS_REFILL_MS = 3,
-	/* Waiting runners of all profiles other than the standard one, and how
-	 * long after its last call a profile keeps one. */
+	/* Waiting runners of all profiles other than the standard profile, and
+	 * how long after its last call such a profile keeps a runner. */
 	RUNNERS_OTHERS = 4,
 	RUNNERS_OTHERS_MS = 60 * 1000,
 	/* Pauses after runners that failed without a call. */
 	RUNNERS_BACKOFF_MIN_MS = 100,
 	RUNNERS_BACKOFF_MAX_MS = 10 * 1000,
-	/* Memory that one more waiting runner costs the machine. Measured over
-	 * a hundred of them with Python 3.11: 3.8 MiB, most of it pages written
-	 * since the fork, 0.4 kernel objects, 0.15 page tables. */
+	/* Memory that one more waiting runner costs the machine. A hundred with
+	 * Python 3.11 cost 3.8 MiB each: 0.4 MiB kernel objects, 0.15 MiB page
+	 * tables, else pages written since the fork. */
 	RUNNERS_WAITING_BYTES = 4 * 1024 * 1024
 };
 
@@ -62,7 +63,7 @@ struct runners;
 
 struct runners_conf {
 	unsigned min, max; /* waiting runners of the standard profile */
-	uint64_t memory;   /* of all waiting runners; may lower min and max */
+	uint64_t memory;   /* for all waiting runners; may lower min and max */
 	unsigned forks;    /* most forks under way at once */
 	struct pool_profile standard;
 	struct pool_limits limits; /* that runners are forked with */
@@ -71,10 +72,11 @@ struct runners_conf {
 /* Events. They come from the loop or from runners_sweep(), and never from
  * inside another function of runners.h. */
 struct runners_events {
-	/* A runner is ready, or a slot free: look for a call that waits. */
+	/* A runner is ready, or a slot is free: the receiver looks for a call
+	 * that waits. */
 	void (*look)(void *arg);
 	/* A runner failed before a call had it. One call that waits for this
-	 * profile is told. The text is for the reader of the log too. */
+	 * profile gets the text, which the log has, too. */
 	void (*failed)(void *arg, struct profile *, const char *text);
 	/* No runner is to be forked and no call waits. */
 	void (*idle)(void *arg);
@@ -82,7 +84,7 @@ struct runners_events {
 
 struct runners_counts {
 	unsigned waiting, target, max, forking, taken, ending;
-	uint64_t hits, misses; /* calls that found a runner waiting, or none */
+	uint64_t hits, misses; /* hits: calls that found a runner waiting */
 	uint64_t failed;       /* runners that failed without a call */
 	unsigned fork_ms;      /* a usual fork's time */
 };
@@ -118,11 +120,11 @@ enum runners_fork {
 enum runners_fork runners_fork(struct runners *, struct profile *);
 /* Counts a call that found no runner waiting. */
 void runners_missed(struct runners *, struct profile *);
-/* Tells how many calls wait: while there are some, no runner is forked for
- * later. */
+/* Takes the number of calls that wait. While calls wait, no runner is forked
+ * ahead of its call. */
 void runners_hungry(struct runners *, unsigned calls);
-/* Says that background work may be due. The loop will then call the event
- * `idle`, once no runner is to be forked. */
+/* Makes the loop call the event `idle` once no runner is to be forked. The
+ * caller has background work that may be due. */
 void runners_nudge(struct runners *);
 void runners_sweep(struct runners *, uint64_t now_ms);
 /* Tells whether a waiting runner can be spared: no call will miss it. */

@@ -52,8 +52,8 @@ bool life_fresh(const struct runner *);
 void life_hang_up(struct runner *);
 extern const struct ipc_handlers life_handlers; /* of a runner without a call */
 
-/* runners.c: forks runners for later after ms; 0: as soon as the loop's current
- * work is done. */
+/* runners.c: refills the waiting runners after ms; 0: after the loop's current
+ * work. */
 void runners_refill_in(struct runners *, int ms);
 
 #endif

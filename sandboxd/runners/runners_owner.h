@@ -19,8 +19,8 @@ enum runner_state {
 	RUNNER_GONE
 };
 
-/* A runner's owner. `exited` and `lost` end the runner: the pointer is invalid
- * after them. */
+/* A runner's owner. After `exited` or `lost` the pointer to the runner is
+ * invalid. */
 struct runner_owner {
 	void (*exited)(void *owner, const struct ipc_exited *);
 	void (*lost)(void *owner); /* the whole pool died */
@@ -29,10 +29,10 @@ struct runner_owner {
 
 /* Gives the runner another owner. */
 void runners_owner(struct runner *, const struct runner_owner *, void *arg);
-/* Kills the runner's process tree, at the owner's end. `exited` or `lost`
- * follows. */
+/* Kills the runner's process tree when the owner needs the runner no longer.
+ * `exited` or `lost` follows. */
 void runners_end(struct runner *);
-/* Does the same, and the owner hears nothing more of the runner. */
+/* Does the same, but calls no function of the owner any more. */
 void runners_discard(struct runner *);
 /* Sets the limits of the runner's cgroup. Returns 0 if the runner has these
  * limits already or has no cgroup, 1 if `limited` will be called, or -1 if the

@@ -74,8 +74,8 @@ has_word(const char *text, const char *word)
 
 /*
  * Finds the mount point of the whole version 2 hierarchy: /sys/fs/cgroup, or
- * another place beside version 1 (proc(5), mountinfo: id parent device root
- * point options [tags] - type source options). 0 or -1.
+ * another place if version 1 is mounted, too (proc(5), mountinfo: id parent
+ * device root point options [tags] - type source options). 0 or -1.
  */
 static int
 mount_point(char *out, size_t len)
@@ -102,7 +102,8 @@ mount_point(char *out, size_t len)
 	return rc;
 }
 
-/* Opens this process's own version 2 cgroup. -1 and *why if there is none. */
+/* Opens this process's own version 2 cgroup. -1 and *why if it is missing or
+ * not delegated. */
 static int
 open_own(const char **why)
 {
@@ -134,8 +135,8 @@ open_own(const char **why)
 	return -1;
 }
 
-/* Hands down all three controllers, if the cgroup was delegated with them. NULL
- * or the error. */
+/* Hands all three controllers down to the cgroups below unit, if unit was
+ * delegated with them. Returns NULL or the error. */
 static const char *
 hand_down(int unit)
 {
@@ -152,9 +153,9 @@ hand_down(int unit)
 		if (!has_word(text, wanted[i].name))
 			return wanted[i].missing;
 	/* No process may be in a cgroup that hands controllers down, so this
-	 * process moves first. If another process is in the unit, the last
-	 * write below fails. The unit is ours alone, so only an administrator
-	 * can have put another process here. */
+	 * process moves first. If another process is in `unit`, the last write
+	 * below fails. `unit` is ours alone, so only an administrator can have
+	 * put another process there. */
 	if (mkdirat(unit, "supervisor", 0755) != 0 && errno != EEXIST)
 		return "its cgroup could not be divided";
 	if (put(unit, "supervisor/cgroup.procs", "0") != 0)
@@ -166,9 +167,9 @@ hand_down(int unit)
 }
 
 /*
- * Tells whether the version 2 cgroup at own, or one above it, has a share of
- * the processors. The hierarchy's root has none. A container's root has the
- * share that the container was given.
+ * Tells whether the version 2 cgroup at `own`, or a cgroup above it, has a
+ * share of the processors. The hierarchy's root has none. A container's root
+ * has the share that the container was given.
  */
 static bool
 has_weight(const char *own)
@@ -193,7 +194,7 @@ has_weight(const char *own)
 
 /*
  * Tells whether this process is in a cgroup that has a share of the processors.
- * Among processes in no such cgroup, the kernel divides the processors by
+ * Among processes without such a cgroup, the kernel divides the processors by
  * session (sched(7)). A line of /proc/self/cgroup is "id:controllers:path"; the
  * line of version 2 names no controllers.
  */
@@ -224,9 +225,9 @@ own_share(void)
 	return false;
 }
 
-/* Appends the line call_share if slots have no cgroups. It says whether
- * sessions keep a call with many threads from taking the processors from other
- * calls (decision 0072). */
+/* Appends the line call_share for slots without cgroups. The line says whether
+ * sessions keep a call with many threads from taking other calls' processors
+ * (decision 0072). */
 static void
 put_share(struct buf *layers)
 {

@@ -20,7 +20,7 @@
  * mechanism that limits memory, processes and CPU time of a call.
  * "call_share=enforced|degraded WHY" names the mechanism that divides the
  * processors among calls. Returns UNIT's descriptor (O_CLOEXEC, owned), or -1
- * if the cgroup is degraded: then nothing that matters was changed.
+ * if the line cgroup says degraded: then no controller was handed down.
  */
 int cgroup_enter(struct buf *layers);
 

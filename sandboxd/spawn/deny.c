@@ -8,13 +8,13 @@
 #include "deny.h"
 
 /*
- * No code from spawn to a finished runner makes any of these calls, and each of
- * them is a way into the kernel or out to the host: code loading, other
- * processes' memory, tracing, keys, file handles that skip path checks, clocks,
- * whole-machine switches. They fail with EPERM, so that a library that probes
- * for one falls back instead of dying. process_vm_readv is not here, because
- * peek needs it: peek alone keeps the right to use it
- * (pool/peek/peek_confine.c). The runners' own list allows none of these calls.
+ * Our code, from spawn to the runners, makes none of these calls. Each call is
+ * a way into the kernel or out to the host: code loading, other processes'
+ * memory, tracing, keys, file handles that skip path checks, clocks,
+ * whole-machine switches. They fail with EPERM, so a library that probes for a
+ * call falls back and does not die. process_vm_readv is not here, because peek
+ * needs it: peek alone keeps the right to use it (pool/peek/peek_confine.c).
+ * The runners' own list allows neither process_vm_readv nor any call below.
  */
 static const int denied[] = {SCMP_SYS(acct), SCMP_SYS(add_key),
     SCMP_SYS(adjtimex), SCMP_SYS(bpf), SCMP_SYS(clock_adjtime),

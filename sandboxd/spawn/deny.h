@@ -1,8 +1,9 @@
 /*
- * spawn's seccomp list. Unlike the lists of the other daemons it names the
- * calls that are denied. Every child inherits a filter, and spawn's children
- * build a sandbox (mount, pivot_root, clone with namespaces) and then run
- * Python. Each runner loads a closed list of its own for Python (DESIGN.md).
+ * spawn's seccomp list. Unlike the lists of the other daemons, this list names
+ * the calls that are denied. Children inherit the list, and they need many
+ * calls: they build a sandbox (mount, pivot_root, clone with namespaces) and
+ * then run Python. Each runner loads a closed list of its own for Python
+ * (DESIGN.md).
  */
 #ifndef DENY_H
 #define DENY_H

@@ -4,12 +4,13 @@
  *
  * It listens for sandboxd alone (SO_PEERCRED) and serves one request,
  * POOL_START. The request's content is one number, which the answer repeats.
- * spawn's configuration decides everything else. So a taken-over sandboxd can
- * start a pool again, and nothing more: it chooses no path, no id and no map.
+ * spawn's configuration decides everything else. So an attacker who has taken
+ * over sandboxd can only start a pool again, and chooses no path, no id and no
+ * map.
  *
  * There is at most one pool. It ends when sandboxd's connection closes, when
- * another POOL_START comes, and when spawn ends, in whatever way: pool-init
- * watches the liveness socket, which the kernel closes for us.
+ * another POOL_START comes, and when spawn ends. However spawn ends, the kernel
+ * closes the liveness socket, which pool-init watches.
  */
 #include <linux/capability.h>
 
@@ -42,7 +43,7 @@ struct spawn {
 
 static void start_pool(struct spawn *, struct ipc_peer *, uint64_t, uint64_t);
 
-/* Reaps pool-init, which has ended, and serves a request that waits. */
+/* Reaps pool-init, which has ended, and serves a POOL_START that waits. */
 static void
 on_pool_ended(evutil_socket_t fd, short what, void *arg)
 {
@@ -75,7 +76,8 @@ start_pool(
 
 	/*
 	 * Without its cgroup the pool would run without the limits that were
-	 * promised at start. So the request is refused; sandboxd tries again.
+	 * promised at start. So POOL_START is refused, and sandboxd tries
+	 * again.
 	 */
 	if (s->cgroup >= 0 && (group = cgroup_renew(s->cgroup, &e)) < 0)
 		rc = -1;
@@ -188,8 +190,8 @@ main(int argc, char **argv)
 		log_fatal("listen", "%s", e.text);
 
 	/*
-	 * No Landlock, because a domain forbids mount, and children inherit
-	 * the domain. No allow-list, because children inherit that, too
+	 * No Landlock, because a domain forbids mount, and children inherit the
+	 * domain. No allow-list, because children inherit the list, too
 	 * (deny.h).
 	 */
 	buf_init(&layers, 4096);

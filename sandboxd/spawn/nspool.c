@@ -22,7 +22,7 @@
 #endif
 
 /* pool-init's fixed descriptors. They are first copied to PARK_FD or above, so
- * that no dup2() below overwrites one that is still needed. */
+ * that no dup2() below overwrites a descriptor that is still needed. */
 enum { BROKER_FD = 3, LIVENESS_FD = 4, CGROUP_FD = 5, PARK_FD = 64 };
 
 /* The child's data, prepared before the clone: the child allocates nothing. */
@@ -48,12 +48,12 @@ child_die(const char *step)
 }
 
 /*
- * Runs the child. It is in its namespaces already, has every capability in them
- * and none outside. It waits until the parent has written the id maps, becomes
- * uid and gid 0 inside, and drops every supplementary group (they are host
- * groups and would reach host files). It keeps four descriptors: standard error
- * for the log, the socket to sandboxd (broker), the liveness socket, and the
- * directory of the pool's cgroup if there is one.
+ * Runs the child. The child is in its namespaces already, has every capability
+ * in them and none outside. It waits until the parent has written the id maps,
+ * becomes uid and gid 0 inside, and drops every supplementary group (a host
+ * group would give access to host files). It keeps four descriptors: standard
+ * error for the log, the socket to sandboxd (broker), the liveness socket, and
+ * the directory of the pool's cgroup if there is one.
  */
 static _Noreturn void
 child_main(const struct child *c)
@@ -70,9 +70,9 @@ child_main(const struct child *c)
 
 	/*
 	 * spawn isn't dumpable, and so its child isn't. The files in /proc/PID
-	 * of such a process belong to root, so spawn could not write the id
-	 * maps. This process holds no secret. Only a process of its own uid
-	 * could look at it, and spawn alone has that uid.
+	 * of a process that isn't dumpable belong to root, so spawn could not
+	 * write the id maps. This process holds no secret. Only a process of
+	 * its own uid could look at it, and spawn alone has that uid.
 	 */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
 		child_die("dumpable");
@@ -80,10 +80,10 @@ child_main(const struct child *c)
 	if (write(c->sync, &go, 1) != 1 || read(c->sync, &go, 1) != 1)
 		child_die("id maps");
 	/*
-	 * clone3 does not make this namespace: spawn's cgroup would be its
-	 * root. The root is the boundary: under nsdelegate no process in the
-	 * pool can move a process out of the root, or change a limit of the
-	 * root itself.
+	 * clone3 does not make this namespace, because spawn's cgroup would
+	 * then be the namespace's root. The root is a boundary: under
+	 * nsdelegate no process in the pool can move a process out of the root,
+	 * or change the root's limits.
 	 */
 	if (unshare(CLONE_NEWCGROUP) != 0)
 		child_die("cgroup namespace");
@@ -119,7 +119,8 @@ child_main(const struct child *c)
 	child_die(c->path);
 }
 
-/* Writes a map in one write, because the kernel takes a map once and whole. */
+/* Writes a map in one write, because the kernel takes a map only once and
+ * whole. */
 static int
 put_map(pid_t pid, const char *which, uint32_t own, const struct nspool_map *m,
     struct err *e)
@@ -142,8 +143,8 @@ put_map(pid_t pid, const char *which, uint32_t own, const struct nspool_map *m,
 }
 
 /* Waits for the child's byte, writes the maps, lets the child go on. gid_map
- * comes first. With CAP_SETGID setgroups(2) stays allowed inside; the child
- * needs it. */
+ * comes first. spawn has CAP_SETGID, so setgroups(2), which the child needs,
+ * stays allowed in the namespace. */
 static int
 admit(pid_t pid, int sync, const struct nspool_map *m, struct err *e)
 {
@@ -215,8 +216,8 @@ nspool_start(struct nspool *p, const struct nspool_map *m,
 		goto out;
 	}
 	if (pid == 0) {
-		/* If the child kept a copy of our end, it would wait for ever
-		 * after spawn was killed. */
+		/* If the child kept a copy of spawn's end, the child would wait
+		 * for ever after spawn was killed. */
 		close(s[0]);
 		child_main(&c);
 	}

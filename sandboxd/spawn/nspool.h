@@ -3,9 +3,9 @@
  * UTS and cgroup namespaces, which becomes mcpbox-pool-init.
  *
  * Inside the user namespace id 0 is spawn's own uid (mcpbox-pool, which no
- * other process has) and 1..count are the reserved range; no other id of the
- * host exists there, so no process in the pool can own, become or signal
- * anything else.
+ * other process has) and 1..count are the reserved range. No other id of the
+ * host exists there. So no process in the pool can become another user of the
+ * host, own that user's files or signal that user's processes.
  */
 #ifndef NSPOOL_H
 #define NSPOOL_H
@@ -37,12 +37,13 @@ struct nspool {
  * Starts libexec/mcpbox-pool-init. *broker receives sandboxd's end of the
  * socket that pool-init holds as fd 3 (owned by the caller). cgroup: directory
  * of the cgroup in which pool-init is born, and which pool-init gets as fd 5,
- * or -1; stays the caller's. 0, or -1 and no child is left.
+ * or -1. cgroup stays the caller's. 0, or -1 and no child is left.
  */
 int nspool_start(struct nspool *, const struct nspool_map *,
     const struct nspool_paths *, int cgroup, int *broker, struct err *);
-/* SIGKILLs pool-init; the kernel kills the rest. The pidfd becomes readable
- * once pool-init may be reaped. Harmless if there is no pool. */
+/* Kills pool-init, and the kernel kills all other processes of the pool. The
+ * pidfd becomes readable once pool-init may be reaped. Harmless if there is no
+ * pool. */
 void nspool_kill(struct nspool *);
 /* Waits for pool-init's end, reaps it and forgets the pool. */
 void nspool_reap(struct nspool *);

@@ -32,16 +32,16 @@
 #include "tree.h"
 
 enum {
-	/* Trees at the same time. A node's admind installs one module after the
-	 * other. An unfinished tree is dropped when its installer's run
-	 * ends. */
+	/* Unfinished trees at the same time. A node's admind installs one
+	 * module after the other. An unfinished tree is dropped when its
+	 * installer's run ends. */
 	DEPOSITS_MAX = 4,
 	NAME_LEN = 2 * 16 + 1
 };
 
 struct deposit {
 	bool used;
-	bool narrow; /* its limit is below most_bytes: store nearly full */
+	bool narrow; /* tree's limit < most_bytes: store nearly full */
 	struct ipc_id id;
 	char name[NAME_LEN]; /* below .incoming */
 	int top;             /* .incoming/NAME */
@@ -73,7 +73,8 @@ static int
 failed(struct err *e, const char *what)
 {
 	/* The cause is the disk, or a directory above that was not made. The
-	 * text has no path of the stream, so that none gets into a log. */
+	 * text has no path of the stream, so that no such path gets into a
+	 * log. */
 	return err_sys(e, FAILURE_INTERNAL, "module store: %s", what);
 }
 
@@ -147,9 +148,9 @@ enum act { REMOVE, SEAL };
 
 /*
  * Walks a deposit's tree, no deeper than the stream may go. REMOVE removes all
- * in the tree, then the top. SEAL takes the write bits of the directories below
- * the top. Goes on after an error, and then returns -1: the next start removes
- * the rest.
+ * in the tree, then the top. SEAL takes away the write bits of the directories
+ * below the top. Goes on after an error, and then returns -1: the next start of
+ * the daemon removes the remaining files.
  */
 static int
 walk(int parent, const char *name, enum act act)
@@ -290,9 +291,9 @@ deposit_has(const struct deposits *s, const uint8_t digest[32])
 }
 
 /*
- * Makes the tree an entry. From the moment its name is there the entry is
- * whole, also after a power cut: its bytes are on the disk before it gets its
- * name. An existing entry has the same content, whatever process put it there.
+ * Makes the tree an entry. The bytes are on the disk before the entry gets its
+ * name, so an entry is whole, also after a power cut. An existing entry of this
+ * name has the same content, whatever process made it.
  */
 static int
 finish(struct deposits *s, struct deposit *d, struct ipc_stored *out,
@@ -310,7 +311,8 @@ finish(struct deposits *s, struct deposit *d, struct ipc_stored *out,
 		RENAME_NOREPLACE) != 0)
 		return failed(e, "the new entry");
 	d->name[0] = '\0'; /* nothing is left to remove */
-	/* A directory can be moved only while it may be written. */
+	/* A directory can be moved only while it is writable, so the top is
+	 * sealed after the move. */
 	if (fchmod(d->top, 0555) != 0 || syncfs(d->top) != 0)
 		log_event(LOG_LV_WARN, "module_store", "%s: %s", name,
 		    strerror(errno));

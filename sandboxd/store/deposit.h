@@ -29,8 +29,8 @@ struct deposits *deposit_new(const struct deposits_conf *, struct err *);
 void deposit_free(struct deposits *);
 /*
  * Takes the next bytes of the tree that execution `id` sends. Returns 0; 1 if
- * `last` was set and the tree is an entry of the store, which *out names (its
- * request stays 0); or -1 with err, and nothing of the tree is kept.
+ * `last` was set and the tree is an entry of the store, which *out names
+ * (out->request stays 0); or -1 with err, and nothing of the tree is kept.
  */
 int deposit_put(struct deposits *, const struct ipc_id *id, struct ipc_bytes,
     bool last, struct ipc_stored *out, struct err *);

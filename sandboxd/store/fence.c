@@ -1,15 +1,15 @@
 /*
- * See fence.h. A Landlock domain with two rules. In the store, this process may
- * list and make directories, which includes a rename into the store. Below
+ * See fence.h. The Landlock domain has two rules. In the store, this process
+ * may list and make directories, which includes a rename into the store. Below
  * .incoming it may also write and remove files. So an entry stays as it is,
  * whatever code runs in this process. Landlock would still let a directory be
- * made in an entry's directory, or moved into it. So deposit.c takes the write
- * bits of these directories, and the filter lets no call give them back.
+ * made in an entry's directory, or moved into it. So deposit.c takes away the
+ * write bits of these directories, and the filter lets no call give them back.
  *
  * ABI 2 (Linux 5.19) is the first that knows renames between directories. The
  * domain of confine_self() has no rule and would end all writing, so that
- * domain is not asked for. The protection that it gives beside files comes from
- * the filter, which lets no socket be made.
+ * domain is not asked for. The domain's protection of other things than files
+ * comes from the filter instead, which lets no socket be made.
  */
 #include <sys/prctl.h>
 #include <sys/syscall.h>

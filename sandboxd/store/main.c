@@ -112,7 +112,7 @@ on_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 }
 
-/* Drops all unfinished trees, because sandboxd has only one connection. */
+/* Drops all unfinished trees: sandboxd's only connection has ended. */
 static void
 on_down(struct ipc_peer *p, void *arg)
 {
@@ -184,7 +184,7 @@ static void
 confine(const struct deposits_conf *conf, int incoming)
 {
 	/* The calls that make, write and remove files below open directories.
-	 * fchmod can take write bits, but give none. */
+	 * fchmod can take write bits away, but give none. */
 	static const struct confine_rule rules[] = {
 	    {.syscall = SCMP_SYS(openat2), .arg = -1},
 	    {.syscall = SCMP_SYS(mkdirat), .arg = -1},

@@ -100,7 +100,7 @@ parts(const char *path, size_t n)
 	return count;
 }
 
-/* Takes a whole path. It must have its only spelling, and come after the path
+/* Takes a whole path. Its form must be valid, and it must sort after the path
  * before it. */
 static int
 on_path(struct tree *t, struct err *e)

@@ -10,10 +10,11 @@
  *	u64be	(files) length of the content, then the content
  *
  * A path is relative. Its parts are joined by "/", and no part is empty, "." or
- * "..". The directories above a path come before it. So no path can come twice,
- * and no path leads out of the tree. The digest is the one that
- * contrib/module-add computes: the SHA-256 of "mcpbox module 1", a NUL and the
- * entries of the stream, in which each content is replaced by its SHA-256.
+ * "..". The directories above a path come before it. The order lets no path
+ * come twice, and the form lets no path lead out of the tree. The digest is the
+ * one that contrib/module-add computes: the SHA-256 of "mcpbox module 1", a NUL
+ * and the entries of the stream, in which each content is replaced by its
+ * SHA-256.
  */
 #ifndef TREE_H
 #define TREE_H
@@ -23,7 +24,7 @@
 
 enum {
 	TREE_PATH_MAX =
-	    1024, /* bytes of a path; wheels' longest have some 200 */
+	    1024, /* bytes of a path; the longest in wheels have some 200 */
 	TREE_NAME_MAX = 255, /* bytes of one part: NAME_MAX */
 	TREE_DEPTH_MAX = 32, /* parts of a path */
 	TREE_DIRECTORY = 1,
@@ -43,7 +44,7 @@ struct tree_sink {
 struct tree;
 
 /* Makes a reader. most_files: files and directories together; most_bytes: of
- * contents. NULL: no memory. */
+ * all contents. NULL: no memory. */
 struct tree *tree_new(uint64_t most_files, uint64_t most_bytes,
     const struct tree_sink *, void *arg);
 void tree_free(struct tree *);

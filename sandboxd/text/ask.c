@@ -45,10 +45,11 @@ is_text(struct ipc_bytes v, const char *s)
 	    memcmp(v.p + 1, s, v.n - 2) == 0;
 }
 
-/* Is the question's mode one of the two words, written plainly? The mode
- * decides which members there are. A page's URL that passes as a form would
- * reach a client that declared forms only. A plain word reads the same with its
- * escapes undone and byte by byte. */
+/* Tells whether the question's mode is `form` or `url`, written without
+ * escapes. The mode decides which members are allowed. If a question with a
+ * page's URL passed as a form, it would reach a client that declared forms
+ * only. A word without escapes is the same for a reader that undoes escapes and
+ * for a reader that compares bytes. */
 static bool
 mode_known(struct ipc_bytes method, struct ipc_bytes params)
 {
@@ -118,8 +119,8 @@ put_params(struct jsonw *w, const struct member *m, struct ipc_bytes params,
 	return 0;
 }
 
-/* Does the key hold a secret? A key is a name in the client's JSON and can't be
- * replaced, since the answer comes back under the same key. */
+/* Tells whether the key holds a secret. A key is a name in the client's JSON
+ * and can't be replaced, since the answer comes back under the same key. */
 static bool
 key_tells(struct redact *r, struct ipc_bytes key)
 {
@@ -218,8 +219,9 @@ put_all(struct ipc_bytes questions, struct ipc_bytes answers, int code,
 	if (walk_open(&q, questions, '{') != 0)
 		goto end;
 	while (walk_next(&q, &key, &v)) {
-		/* A malformed key gets no answer. ask_take killed the call for
-		 * it, or refused the questions before it came to the key. */
+		/* A malformed key gets no answer. ask_take ended the call
+		 * because of such a key, or refused the questions before it
+		 * read the key. */
 		if (!is_key(key))
 			continue;
 		memcpy(name, key.p, key.n);

@@ -15,8 +15,8 @@
 #include "redact.h"
 
 enum {
-	/* The most questions in one ASK, and bytes of a key: one person reads
-	 * them all in a form. */
+	/* The most questions in one ASK, and the most bytes of a key: one
+	 * person reads all questions in a form. */
 	ASK_QUESTIONS_MAX = 16,
 	ASK_KEY_MAX = 64,
 	/* The most ASKs of one call: enough for a conversation. */
@@ -37,8 +37,8 @@ int ask_take(
     struct ipc_bytes text, struct redact *, struct buf *out, struct err *);
 
 /* Writes {key: {"result": ...} or {"error": ...}} for each key of the questions
- * (an object with the same keys), as it goes to the tool: the answers of the
- * object, or an error for a key without one. */
+ * (an object with the same keys), as it goes to the tool: the key's answer in
+ * `answers`, or an error if there is none. */
 void ask_answers(
     struct ipc_bytes questions, struct ipc_bytes answers, struct buf *out);
 

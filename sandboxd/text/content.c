@@ -88,8 +88,8 @@ is_string(struct ipc_bytes v)
 	return v.p[0] == '"';
 }
 
-/* Is v a URI (RFC 3986 section 3.1): a scheme and a colon, and no blanks or
- * controls anywhere? */
+/* Tells whether v is a URI (RFC 3986 section 3.1): a scheme and a colon, and no
+ * blanks or controls anywhere. */
 static bool
 is_uri(struct ipc_bytes v)
 {
@@ -110,7 +110,8 @@ is_uri(struct ipc_bytes v)
 	return true;
 }
 
-/* Is v base64 (RFC 4648 section 4) with padding, and nothing else? */
+/* Tells whether v is base64 (RFC 4648 section 4) with padding and nothing else.
+ */
 static bool
 is_base64(struct ipc_bytes v)
 {
@@ -139,7 +140,7 @@ is_size(struct ipc_bytes v)
 	return v.n <= 16; /* 2^53 has 16 digits */
 }
 
-/* Is v a number from 0 to 1? */
+/* Tells whether v is a number from 0 to 1. */
 static bool
 is_priority(struct ipc_bytes v)
 {
@@ -171,7 +172,7 @@ is_audience(struct ipc_bytes v)
 
 /* --- Writing. ---------------------------------------------------------- */
 
-/* Writes a member with its secrets replaced. Leaves out a number that was a
+/* Writes a member with its secrets replaced. Leaves out a number that holds a
  * secret. */
 static void
 put(struct taker *t, const char *name, struct ipc_bytes v)
@@ -226,7 +227,8 @@ decode(struct ipc_bytes v, struct buf *out)
 	out->len = (size_t)(p - out->p);
 }
 
-/* Is there a secret in data, as it is written or as a client decodes it? */
+/* Tells whether data holds a secret, as it is written or as a client decodes
+ * it. */
 static bool
 tells(struct taker *t, struct ipc_bytes v)
 {
@@ -280,7 +282,8 @@ annotations(struct taker *t, struct ipc_bytes v)
 	return 0;
 }
 
-/* Looks up the members of one object; absent ones have p NULL. */
+/* Looks up and checks the members of one object. An absent member has p NULL.
+ */
 static int
 gather(struct taker *t, struct ipc_bytes object, const struct member *m,
     struct ipc_bytes v[MEMBERS_MAX])
@@ -327,8 +330,8 @@ one_of_two(struct taker *t, const struct ipc_bytes *v)
 	return 0;
 }
 
-/* Does the block's data hold a secret? Checked before any of the block is
- * written, because the block may become a text. */
+/* Tells whether the block's data holds a secret. Called before any part of the
+ * block is written, because the block may become a text. */
 static bool
 data_tells(struct taker *t, const struct member *m, const struct ipc_bytes *v)
 {

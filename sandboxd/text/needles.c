@@ -105,7 +105,7 @@ needles_add(struct needles *nd, const void *bytes, size_t n)
 	return 0;
 }
 
-/* Returns the state after `at` on the byte c. */
+/* Returns the node to which the byte c leads from `at`. */
 static uint32_t
 step(const struct needles *nd, uint32_t at, uint8_t c)
 {
@@ -119,8 +119,8 @@ step(const struct needles *nd, uint32_t at, uint8_t c)
 	return nd->first[c];
 }
 
-/* Computes `fail` of each node, breadth first, because it depends on the `fail`
- * of shorter prefixes. */
+/* Computes `fail` of each node, breadth first, because the `fail` of a prefix
+ * depends on those of shorter prefixes. */
 int
 needles_ready(struct needles *nd)
 {

@@ -1,8 +1,9 @@
 /*
  * Searches for many byte strings at once, in one pass whose time does not
- * depend on their number or likeness (Aho, Corasick: Efficient string matching,
- * CACM 18, 1975). A tool knows the secrets it was given, so it could print the
- * text that costs a naive search most. With this search it gains nothing.
+ * depend on the strings' number or likeness (Aho, Corasick: Efficient string
+ * matching, CACM 18, 1975). A tool knows the secrets it was given, so it could
+ * print the text that costs a naive search most. With this search such a text
+ * gains the tool nothing.
  */
 #ifndef NEEDLES_H
 #define NEEDLES_H

@@ -10,8 +10,8 @@
 
 enum {
 	SECRET_VALUE_TAG = 2, /* of the SECRETS blob */
-	/* The longest form of one byte that two encoders make and libraries
-	 * write: &#x0041; in a URL has 14 (%26%23x0041%3B). */
+	/* Bytes of the longest form that two encoders of libraries make of one
+	 * byte: &#x0041; in a URL has 14 (%26%23x0041%3B). */
 	FORM_GROWTH = 16,
 	/* A value in UTF-16 is twice as long. UTF-16 is looked for in the text
 	 * that is left when the forms of both encoders are decoded. */
@@ -138,7 +138,8 @@ add_digits(struct redact *r, const uint8_t *p, size_t n)
 
 /*
  * Adds the value; the value without white space around it, as tools strip it;
- * its other spellings if it is of digits; and its lines, as a log prints them.
+ * its other spellings if it is of hexadecimal digits; and its lines, as a log
+ * prints them.
  */
 static int
 add_value(struct redact *r, const uint8_t *p, size_t n)
@@ -292,8 +293,9 @@ search_runs(struct redact *r, const struct view *v, unsigned depth,
 }
 
 /*
- * Searches UTF-16, in either order of bytes and from any beginning. Without the
- * zeros UTF-16 may be Latin-1. Values with other characters must be decoded.
+ * Searches UTF-16, in either order of bytes and from any beginning. UTF-16
+ * without its zero bytes may be Latin-1. UTF-16 of other characters must be
+ * decoded.
  */
 static void
 search_wide(struct redact *r, const struct view *v, unsigned depth)
@@ -388,7 +390,8 @@ redact_find(struct redact *r, struct ipc_bytes t)
 	r->failed = false;
 	if (r->needles == NULL || t.n < REDACT_MIN)
 		return 0;
-	/* Most texts hold no secret: only for the others search places. */
+	/* Most texts hold no secret, so the first search only tells whether
+	 * there is one. The second search finds the places. */
 	r->places = r->any = false;
 	r->work = REDACT_WORK_MIN + REDACT_WORK * t.n;
 	search(r, &v, 0);

@@ -45,10 +45,10 @@ enum {
 	/* A line of a key in PEM has 64 bytes. Many lines that are shorter than
 	 * 16 bytes are ordinary text. */
 	REDACT_LINE_MIN = 16,
-	/* The most bytes of readings for each byte of a text. Base32 beside a
-	 * secret beyond Latin-1 needs more than 224: no library writes a more
-	 * expensive combination. A text that needs more than 320, made of
-	 * digits and escapes of every kind, fails. */
+	/* The most bytes of decoded readings (views.h) for each byte of a text.
+	 * Base32 next to a secret with characters beyond Latin-1 needs more
+	 * than 224: no library writes a more expensive combination. A text of
+	 * digits and escapes of every kind that needs more than 320 fails. */
 	REDACT_WORK = 320,
 	REDACT_WORK_MIN = 65536 /* so many bytes more, for any text */
 };
@@ -57,18 +57,18 @@ enum {
 
 struct redact;
 
-/* Makes the searcher. tlv: the blob of SECRETS (name 1, value 2, ...). An empty
- * list gives an object that copies. NULL without memory. */
+/* Makes the searcher. tlv: the blob of SECRETS (name 1, value 2, ...). With an
+ * empty list, texts are only copied. NULL without memory. */
 struct redact *redact_new(const void *tlv, size_t n);
 void redact_free(struct redact *); /* wipes */
-/* Is there any secret to look for? */
+/* Tells whether there is any secret to look for. */
 bool redact_any(const struct redact *);
 /* Returns how many bytes the longest form of a value has. Output that is shown
  * up to a limit must be captured for so many bytes more, and cut with
  * redact_cut. */
 size_t redact_longest(const struct redact *);
 /* Returns where to cut a text before it is redacted, if about `at` bytes may be
- * shown: at, or the end of a secret that lies across at. */
+ * shown: at, or the end of a secret that lies across `at`. */
 size_t redact_cut(struct redact *, struct ipc_bytes text, size_t at);
 /* Appends text to out; secrets that overlap are replaced as one. 1 if there was
  * a secret, 0 if none. Without memory out fails, so nothing is let through. */

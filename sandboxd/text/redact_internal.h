@@ -1,12 +1,12 @@
-/* Shared by the two halves of redact.h: redact.c finds, redact_json.c knows the
- * parts of a JSON text. */
+/* Shared by the two halves of redact.h: redact.c finds secrets, redact_json.c
+ * knows the parts of a JSON text. */
 #ifndef REDACT_INTERNAL_H
 #define REDACT_INTERNAL_H
 
 #include "redact.h"
 #include "views.h"
 
-/* How many encodings inside each other are undone: a header in a URL, e.g. */
+/* How many encodings inside each other are undone, as for a header in a URL. */
 enum { REDACT_DEPTH = 2 };
 
 struct redact {
@@ -16,12 +16,13 @@ struct redact {
 	bool digits;    /* a value has digits only */
 	bool high;      /* a value is not ASCII */
 	bool wide;      /* a value has a character above U+00FF */
-	/* a value has only characters above U+00FF: no zeros in its UTF-16 */
+	/* a value has no ASCII, but a character above U+00FF: its UTF-16 may
+	 * have no zero bytes */
 	bool bare;
 	bool failed; /* this search had too little memory or too much work */
 	size_t work; /* bytes of views still to be searched */
-	bool places; /* are the places asked for, or only presence? */
-	bool any;    /* a secret was seen, if only presence is asked for */
+	bool places; /* true: search for places; false: only for presence */
+	bool any;    /* a secret was seen in a search for presence */
 	struct view_mem mem[REDACT_DEPTH + 1];
 	/* Places found in this search. base: index of this scan's first. */
 	struct place *found;
@@ -30,7 +31,8 @@ struct redact {
 };
 
 /* Finds all secrets of a text: sorted places that may touch, but do not
- * overlap. Returns their number; r->failed without memory. */
+ * overlap. Returns the number of places. r->failed: too little memory or too
+ * much work. */
 size_t redact_find(struct redact *, struct ipc_bytes text);
 /* Appends text with a mark in place of each of the n places that redact_find
  * found. */

@@ -60,8 +60,8 @@ redact_string(struct redact *r, const uint8_t *p, size_t n, struct buf *plain,
 	return 1;
 }
 
-/* Does a number show a secret: as it is written, or with the point that a
- * float's form puts into the digits? */
+/* Tells whether a number shows a secret: as it is written, or in its digits
+ * without the point that a float's form puts between them. */
 static bool
 number_tells(struct redact *r, const uint8_t *p, size_t n, struct buf *digits)
 {

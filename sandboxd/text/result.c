@@ -81,8 +81,8 @@ put(struct jsonw *w, const char *name, struct ipc_bytes v, struct redact *r)
 	return redact_json(r, v, w->out) != 0;
 }
 
-/* Is b still JSON? Names that held secrets may have become equal; then the
- * meaning is lost. */
+/* Tells whether b is still JSON. Names that held secrets may have become equal,
+ * and then the meaning is lost. */
 static bool
 still_json(const struct buf *b)
 {
@@ -132,7 +132,8 @@ take_prompt(struct ipc_bytes text, struct redact *r, struct jsonw *w,
 	return 0;
 }
 
-/* Maps a form to its first member and to the function that takes it. */
+/* Maps a result's form to its first member, a list, and to the function that
+ * takes the list. */
 static const struct form {
 	const char *list;
 	int (*take)(struct ipc_bytes, struct redact *, struct jsonw *,
@@ -243,8 +244,8 @@ fix_of(enum failure f, const char *message, struct ipc_bytes body)
 	return failure_fix(f, (const char *)v.p + 1, v.n - 2);
 }
 
-/* Writes the beginning of text, without tearing a UTF-8 sequence, and where to
- * read the rest. */
+/* Writes the beginning of text, without tearing a UTF-8 sequence, and says
+ * where the whole text is. */
 static void
 shorten(struct ipc_bytes text, const char *id, struct buf *out)
 {
@@ -322,7 +323,7 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 {
 	unsigned code = status >> 16, value = status & 0xffff;
 	uint64_t memory = limit[LIMIT_MEMORY_BYTES];
-	/* Was the process near its memory limit when it died? */
+	/* true: the process was near its memory limit when it died */
 	bool full = peak_kib * 1024 > memory / 8 * 7;
 	char what[128];
 

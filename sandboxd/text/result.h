@@ -1,7 +1,7 @@
 /*
- * The JSON that answers carry: CallToolResult bodies that sandboxd builds
- * itself, results of runners, which it takes apart and puts together again, and
- * _meta.
+ * The JSON that answers carry: bodies of CallToolResult that sandboxd builds
+ * itself, results of runners, which sandboxd takes apart and puts together
+ * again, and _meta.
  */
 #ifndef RESULT_H
 #define RESULT_H
@@ -12,7 +12,7 @@
 #include "limit.h"
 #include "redact.h"
 
-/* Counts of what a call sent above its rates, which no client got. */
+/* Numbers of messages that a call sent above its rates. No client got these. */
 struct result_dropped {
 	uint64_t log_lines, progress_reports;
 };
@@ -32,8 +32,8 @@ int result_add_text(
  * Only these members pass on, each at most once. Tool: content (content.h),
  * structuredContent (an object; with CALL_STRUCTURED any JSON) and isError.
  * Prompt: messages and description. Resource: contents. The gateway adds the
- * other members, and none can come from here. An error (is_error) always has a
- * tool's form: a text.
+ * other members, and none of these can come from a runner. An error (is_error)
+ * always has a tool's form: a text.
  *
  * Secrets are replaced in the values only, so a secret that looks like the
  * result's own JSON can't spoil it. text was accepted by json_scan, which is
@@ -47,8 +47,7 @@ int result_take(struct ipc_bytes text, unsigned form, bool is_error,
     struct redact *, struct buf *body, struct err *);
 
 /* Writes a tool's progress as MCP's progress params: progress, total, message;
- * secrets replaced. 1: not to be passed on, because its numbers tell a
- * secret. */
+ * secrets replaced. 1: not to be passed on, because a number shows a secret. */
 int result_progress(
     struct ipc_bytes text, struct redact *, struct buf *out, struct err *);
 /* Writes a log line as MCP's logging params: level, logger, data; secrets
@@ -58,10 +57,10 @@ int result_log(unsigned level, struct ipc_bytes logger, struct ipc_bytes json,
     struct redact *, struct buf *out);
 
 enum {
-	/* Bytes of output beside a successful result: a model reads all of
-	 * them, though it asked for the result. The record has the whole
-	 * output, and the text says how to read it. An error's output explains
-	 * the error, so it is not cut. */
+	/* Bytes of printed output that go with a successful result: a model
+	 * reads all of these, though it asked for the result. The record has
+	 * the whole output, and the text says how to read it. An error's output
+	 * explains the error, so it is not cut. */
 	RESULT_PRINTED_MAX = 8 * 1024
 };
 

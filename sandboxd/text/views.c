@@ -166,8 +166,8 @@ reference(const struct view *in, size_t i, uint32_t *c)
 	return i + 1 - first;
 }
 
-/* Reads, as backslash() does, quoted-printable (RFC 2045 section 6.7). *none: a
- * soft line break, which is no byte. */
+/* Reads, as backslash() does, quoted-printable (RFC 2045 section 6.7). *none is
+ * set for a soft line break, which is no byte. */
 static size_t
 printable(const struct view *in, size_t i, uint32_t *c, bool *none)
 {

@@ -1,11 +1,12 @@
 /*
- * The readings of a text by a decoder: percent-encoding, backslash escapes,
- * character references, quoted-printable, hexadecimal digits, base64, base32,
- * UTF-16. Instead of guessing how a library writes a secret (which bytes it
- * escapes, upper or lower case, line length, alphabet, alignment), the text is
- * decoded as any reader would and searched for the plain value.
+ * Readings of a text: the outputs of decoders for percent-encoding, backslash
+ * escapes, character references, quoted-printable, hexadecimal digits, base64,
+ * base32, UTF-16. Instead of guessing how a library writes a secret (which
+ * bytes it escapes, upper or lower case, line length, alphabet, alignment), the
+ * text is decoded as any reader would and searched for the plain value.
  *
- * No I/O, one pass each; a view remembers where each of its bytes came from.
+ * No I/O. Each reading takes one pass. A view remembers where each of its bytes
+ * was in the first text, the one before all decoding.
  */
 #ifndef VIEWS_H
 #define VIEWS_H
@@ -21,7 +22,7 @@ struct place {
 
 struct view {
 	const uint8_t *p;
-	const struct place *at; /* of each byte in the first text, or NULL */
+	const struct place *at; /* byte places in the first text, or NULL */
 	uint32_t base;          /* if at is NULL: p[0] in the first text */
 	size_t n;
 };
@@ -72,8 +73,8 @@ enum view_digits {
 			breaks inside */
 };
 
-/* Finds the next run of digits, at or after *pos, that could hold
- * VIEW_RUN_BYTES bytes. *pos moves to the run's end; false: no run. */
+/* Finds the next run of digits, at or after *pos, that is long enough for
+ * VIEW_RUN_BYTES bytes. *pos moves to the run's end. false: no run. */
 enum { VIEW_RUN_BYTES = 8 };
 bool view_run(
     const struct view *in, size_t *pos, enum view_digits, struct view *run);
@@ -85,8 +86,8 @@ unsigned view_run_phases(enum view_digits);
 
 /* Drops zero bytes, which turns UTF-16 of Latin-1 text into Latin-1. */
 void view_zeros(const struct view *in, struct view_mem *, struct view *out);
-/* Decodes UTF-16, high byte first (big) or last, from byte `skip` (0 or 1) on.
- * m must have room for VIEW_UTF16_ROOM bytes, since two bytes may become
+/* Decodes UTF-16, high byte first if big, else last, from byte `skip` (0 or 1)
+ * on. m must have room for VIEW_UTF16_ROOM bytes, since two bytes may become
  * three. */
 #define VIEW_UTF16_ROOM(n) ((n) / 2 * 3)
 void view_utf16(const struct view *in, unsigned skip, bool big,

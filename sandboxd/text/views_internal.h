@@ -1,5 +1,5 @@
-/* Shared by the two halves of views.h: views.c has escapes and the wide
- * forms, views_runs.c runs of digits. */
+/* Shared by the two halves of views.h: views.c has escapes and UTF-16,
+ * views_runs.c runs of digits. */
 #ifndef VIEWS_INTERNAL_H
 #define VIEWS_INTERNAL_H
 

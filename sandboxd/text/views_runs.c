@@ -93,9 +93,9 @@ value(int c, enum view_digits kind)
 	return c >= 'a' && c <= 'z' ? c - 'a' : -1;
 }
 
-/* May in[i] be between two digits? Between pairs of hexadecimal digits one mark
- * may be. In base64 and base32 only line breaks may be, and the indentation of
- * lines, as in YAML. */
+/* Tells whether in[i] may be between two digits. Pairs of hexadecimal digits
+ * may have one mark between them. Digits of base64 and base32 may have only
+ * line breaks between them, and the indentation of lines, as in YAML. */
 static inline bool
 separates(const struct view *in, size_t i, enum view_digits kind)
 {
@@ -110,8 +110,8 @@ separates(const struct view *in, size_t i, enum view_digits kind)
 	    (before == '\n' || before == ' ' || before == '\t');
 }
 
-/* Does a base32 letter have another case than the letters before it? Libraries
- * write one case; words of mixed case are no run. */
+/* Tells whether a base32 letter has another case than the letters before it.
+ * Libraries write one case, so words of mixed case are no run. */
 static inline bool
 turns(int c, enum view_digits kind, int *letters)
 {
@@ -192,8 +192,7 @@ decode(const struct view *run, enum view_digits kind, unsigned skip,
 	}
 }
 
-/* Each kind has its own copy of the loops, which take most of a search's time.
- */
+/* The loops are inlined for each kind: they take most of a search's time. */
 bool
 view_run(
     const struct view *in, size_t *pos, enum view_digits kind, struct view *run)

@@ -8,17 +8,18 @@
 
 #include "check.h"
 
-/* Checks a management tool's arguments. fields: tags of enum management_field,
- * ascending. */
+/* Checks a management tool's arguments. c->fields gets tags of enum
+ * management_field, ascending. */
 void check_management(
     struct check *c, struct ipc_bytes tool, struct ipc_bytes arguments);
-/* Checks an inspection. fields: tags of enum inspection_field, ascending. */
+/* Checks an inspection. c->fields gets tags of enum inspection_field,
+ * ascending. */
 void check_inspection(struct check *c, struct ipc_bytes json);
 /*
  * Puts arguments into the placeholders of a static prompt's text. The values
- * have satisfied the prompt's schema. fields: the GetPromptResult object. When
- * a prompt is saved, given is the array that declares the arguments; then each
- * placeholder must be declared.
+ * have satisfied the prompt's schema. c->fields gets the GetPromptResult
+ * object. When a prompt is saved, given is the array that declares the
+ * arguments; then each placeholder must be declared.
  */
 void check_render(
     struct check *c, struct ipc_bytes text, struct ipc_bytes given);

@@ -74,14 +74,14 @@ json(struct check *c, struct report *r, unsigned tag, const struct doc_node *v,
 		if (rc == -1)
 			return -1;
 	} else if (tag == MF_SPEC) {
-		/* A declared REST call has schemas inside, so it may be
-		 * longer. */
+		/* The specification of a REST call has schemas inside, so it
+		 * may be longer than JSON_FIELD_MAX. */
 		if (v->rawlen > CODE_MAX)
 			report_add(r, NULL,
 			    "must have at most %d bytes, has %zu", CODE_MAX,
 			    v->rawlen);
 	} else if (v->rawlen > JSON_FIELD_MAX && tag != MF_DOCUMENT &&
-	    /* arguments of a tool's call: the frame bounds them */
+	    /* the frame bounds the arguments of a tool's call */
 	    (tag != MF_ARGUMENTS || v->kind != DOC_OBJECT)) {
 		report_add(r, NULL, "must have at most %d bytes, has %zu",
 		    JSON_FIELD_MAX, v->rawlen);
@@ -225,7 +225,7 @@ put_fields(
 
 /* Checks that the members that a tool's kind needs are there (kinds: code, a
  * command, a declared REST call). The schema can't demand them, because clients
- * pass the schema on to interfaces that refuse anyOf and the like at its
+ * pass the schema on to interfaces that refuse anyOf and the like at a schema's
  * top. */
 static void
 check_kind(struct report *r, const struct doc *d)
@@ -251,9 +251,8 @@ check_kind(struct report *r, const struct doc *d)
 	}
 }
 
-/* Checks the members that every specification has. So the author hears of a
- * fault now, and not later from a runner that could not use the
- * specification. */
+/* Checks the members that every specification has. So the author gets the error
+ * now, and not later from a runner that could not use the specification. */
 static void
 check_spec(struct report *r, const struct doc *d)
 {

@@ -77,8 +77,8 @@ put_value(
 		return;
 	}
 	v = doc_member(x->given, &x->given->node[0], name, n);
-	/* If the argument is not given, it is optional, because the schema was
-	 * satisfied. */
+	/* The arguments satisfied the schema. So an argument that is not given
+	 * is optional, and nothing is put in its place. */
 	if (v != NULL && v->kind == DOC_STRING)
 		buf_put(&x->text, v->str, v->len);
 }

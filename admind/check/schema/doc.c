@@ -330,8 +330,8 @@ doc_equal(const struct doc *da, const struct doc_node *a, const struct doc *db,
 				return false;
 		return true;
 	case DOC_OBJECT:
-		/* Both are sorted by name: equal members have equal
-		 * positions. */
+		/* The members of both objects are sorted by name, so equal
+		 * members have equal positions. */
 		for (uint32_t i = 0; i < a->count; i++) {
 			const struct doc_node *m = &da->node[a->byname[i]];
 			const struct doc_node *o = &db->node[b->byname[i]];

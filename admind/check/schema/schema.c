@@ -166,8 +166,8 @@ type(struct compile *c, struct rule *rule, const struct doc_node *v,
 static void
 required(struct compile *c, const struct doc_node *v, const struct path *at)
 {
-	/* The pairs that may be compared. 1,000 names have half as many
-	 * pairs. */
+	/* The most pairs of names that are compared. 1,000 names have half a
+	 * million pairs. */
 	long steps = 1000000;
 
 	if (v->kind != DOC_ARRAY) {
@@ -221,7 +221,7 @@ schemas(struct compile *c, const struct doc_node *v, const struct path *at)
 	}
 }
 
-/* Compiles a pattern. Reports a fault and returns NULL. */
+/* Compiles a pattern. If it can't be used, reports that and returns NULL. */
 static struct pattern *
 pattern_of(
     struct compile *c, const uint8_t *text, size_t n, const struct path *at)
@@ -376,8 +376,8 @@ keyword(struct compile *c, uint32_t index, const struct keyword *kw,
 	case KW_REF:
 		if (v->kind != DOC_STRING)
 			report_add(c->r, at, "must be a string");
-		/* The reference would be resolved relative to that $id (RFC
-		 * 3986), where no reader would expect it. */
+		/* The reference would be resolved relative to the enclosing $id
+		 * (RFC 3986). No reader would expect that. */
 		else if (c->ids > 0)
 			report_add(c->r, at,
 			    "is below an $id that is not the root's: "

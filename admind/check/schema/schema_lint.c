@@ -6,7 +6,8 @@
  *
  *	- a non-empty string, a token of RFC 9110 (it becomes a field name);
  *	- no two names that differ in case only;
- *	- on a schema whose type is string, integer or boolean, in one word;
+ *	- on a schema whose type is "string", "integer" or "boolean", and
+ *	  not an array;
  *	- reached from the root through `properties` alone;
  *
  * The gateway compares only so many headers. So there may be at most

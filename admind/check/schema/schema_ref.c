@@ -48,7 +48,7 @@ token(const uint8_t **pp, const uint8_t *end, uint8_t *out, size_t *n)
 	return true;
 }
 
-/* Returns the schema whose $anchor is `name`, or NULL if not exactly one has
+/* Returns the schema whose $anchor is `name`, or NULL if none or several have
  * it. */
 static const struct doc_node *
 anchored(const struct schema *s, const uint8_t *name, size_t n)

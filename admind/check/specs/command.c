@@ -148,7 +148,7 @@ check_env(
 
 /* Checks the exit codes other than 0 that are no errors (grep's 1, for
  * example). Each may be listed once. The list is reviewed, because it decides
- * which exits a caller is told are errors. */
+ * which exits are reported to a caller as errors. */
 static void
 check_codes(
     const struct command *c, const struct doc *d, const struct doc_node *list)

@@ -1,5 +1,5 @@
-/* A declared REST call while it is checked. Shared by the http*.c files, and
- * with openapi*.c. */
+/* The state of the check of a declared REST call. Used by http*.c and
+ * openapi*.c. */
 #ifndef HTTP_SPEC_H
 #define HTTP_SPEC_H
 
@@ -52,7 +52,7 @@ void http_used(
     struct http *, const struct path *, const uint8_t *name, size_t n);
 /* Reads host or host:port and writes it to out in the form of a version's
  * `requires`. usual: the port that is written if none is given (0: then no port
- * is written). Reports a fault and returns false. */
+ * is written). If the text is wrong, reports that and returns false. */
 bool http_host(struct report *, const struct path *, const uint8_t *, size_t n,
     unsigned usual, char out[HTTP_REQUIRE_MAX]);
 void http_url(struct http *, const struct doc_node *);

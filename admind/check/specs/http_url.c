@@ -10,7 +10,8 @@
 
 enum { URL_MAX = 4096, PORT_MAX = 65535 };
 
-/* Reads a decimal port, 1 to 65535, in one spelling; 0 for anything else. */
+/* Reads a decimal port, 1 to 65535, without leading zeros. Returns 0 for any
+ * other text. */
 static unsigned
 port_of(const uint8_t *s, size_t n)
 {
@@ -71,7 +72,7 @@ http_host(struct report *r, const struct path *at, const uint8_t *s, size_t n,
 }
 
 /* Checks one character or placeholder of the path. Returns the number of bytes
- * to skip. Reports a fault and clears *ok. */
+ * to skip. If they are wrong, reports that and clears *ok. */
 static size_t
 path_char(
     struct http *h, const struct path *at, const uint8_t *s, size_t n, bool *ok)

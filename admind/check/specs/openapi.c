@@ -3,7 +3,7 @@
  * from anybody. Each operation becomes a specification that a person could have
  * written by hand, and is judged like one (check_http). So the document can
  * declare nothing that an author may not declare. An operation that can't be
- * expressed as a specification is left out, and the reason is told.
+ * expressed as a specification is left out, and the reason is reported.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 enum {
 	OPERATIONS_MAX = 50, /* at once, because a person reviews each */
 	SPEC_MAX = CODE_MAX,
-	/* For all operations together. Takes some ten of the fifty milliseconds
-	 * of INPUT_MS (main.c). */
+	/* Nodes read for the schemas of all operations together. That takes
+	 * some ten of the fifty milliseconds of INPUT_MS (main.c). */
 	SCHEMA_NODES = 20000,
 };
 

@@ -1,5 +1,5 @@
 /*
- * An OpenAPI 3 document while it is read. Shared by the openapi*.c files.
+ * The state while an OpenAPI 3 document is read. Used by openapi*.c.
  */
 #ifndef OPENAPI_H
 #define OPENAPI_H
@@ -18,7 +18,8 @@ struct openapi {
 
 enum {
 	OPENAPI_PARTS_MAX = HTTP_PARAMETERS_MAX,
-	/* Keeps server__name within 64 bytes for every server's name. */
+	/* Bytes of a tool's name: so server__name has at most 64 bytes for
+	 * every server. */
 	OPENAPI_TOOL_MAX = NAME_EXPOSED_MAX - NAME_SERVER_MAX - 2,
 	OPENAPI_REASON_MAX = 300,
 };

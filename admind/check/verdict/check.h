@@ -21,8 +21,8 @@ struct check {
 	struct buf errors;          /* JSON array of {pointer, message} */
 };
 
-/* Each function below fills c, which check_free() empties. The bytes are
- * hostile. */
+/* check_schema() and check_arguments() fill c, which check_free() empties. The
+ * bytes are hostile. */
 /* Judges an input schema by itself, for tests: management.c and inspection.c
  * judge schemas together with the message that brings them. */
 void check_schema(struct check *c, struct ipc_bytes schema);

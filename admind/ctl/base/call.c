@@ -12,8 +12,7 @@
 #include "tables.h"
 
 /* mcpboxctl call ACTION [ID] [name=value ...] does any action of
- * common/admin/admin_action.def. The friendlier commands use call_action(),
- * too. */
+ * common/admin/admin_action.def. Other commands use call_action(), too. */
 
 enum ctl_status
 call_action(const struct ctl *c, const char *action, const char *id,

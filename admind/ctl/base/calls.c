@@ -59,7 +59,7 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 		complain(process, err.text, strlen(err.text));
 	} else if (f.type == want ||
 	    (want == IPC_OK && f.type == IPC_HALF_APPROVED)) {
-		*answer = f; /* APPROVE has two good answers */
+		*answer = f; /* APPROVE has this second good answer */
 		return CTL_DONE;
 	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
 		complain("refused", r.message.p, r.message.n);

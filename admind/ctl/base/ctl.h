@@ -1,9 +1,10 @@
 /*
- * What mcpboxctl's files share. One command a run: connect, ask, print, exit.
+ * Declarations that mcpboxctl's files share. Each run does one command: it
+ * connects, asks, prints and exits.
  *
- * What the daemons answer is printed to an administrator's terminal, and much
- * of it was written by strangers (LLM clients) or could come from a taken-over
- * admind: all of it goes through common/text/show.h.
+ * The daemons' answers are printed to an administrator's terminal. Much of
+ * their text was written by strangers (LLM clients) or could come from a
+ * taken-over admind, so all of it goes through common/text/show.h.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -30,9 +31,11 @@ enum ctl_status { /* exit status */
 };
 
 enum {
-	/* A daemon itself waits for other daemons for up to 15 s, on a slow
-	 * machine longer (wait_factor). A long limit does no harm here, because
-	 * the person at the terminal can end the command. */
+	/*
+	 * Limit for an answer. The daemon may itself wait for other daemons,
+	 * for up to 15 s, on a slow machine longer (wait_factor). A long limit
+	 * does no harm, because the person at the terminal can end the command.
+	 */
 	CTL_TIMEOUT_MS = 60000,
 	/* for SOURCE_RUN: a run in the sandbox that talks to another machine */
 	CTL_SLOW_MS = 100000,
@@ -48,7 +51,7 @@ struct ctl {
 	    *cursor, *role, *journal, *key;
 	const char *key_file; /* the master key's file */
 	bool leave_unreadable;
-	uint32_t batch; /* key: values of one step; 0: as many as are allowed */
+	uint32_t batch; /* key: values per step; 0: as many as are allowed */
 	const char *transfer_key; /* export, import: the key's file */
 	/* backup, restore: as configured (conf_keys.def) */
 	const char *owner_database, *superuser_database, *postgres_bin;
@@ -67,9 +70,9 @@ struct ctl {
 	int nwords;
 };
 
-/* databases.c: completes owner_database and superuser_database for a server
- * elsewhere (database.h). Commands that connect call this once. The new strings
- * live as long as the process. 0, or -1 with err. */
+/* databases.c: adds password and hosts to owner_database and superuser_database
+ * if the server is elsewhere (database.h). Commands that connect call this
+ * once. The new strings live as long as the process. 0, or -1 with err. */
 int databases_read(struct ctl *, struct err *);
 
 #endif

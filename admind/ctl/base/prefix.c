@@ -9,8 +9,8 @@
 #include "json.h"
 #include "prefix.h"
 
-/* Completes ids as people give them: whole, or their first digits. admind looks
- * a prefix up (question `ids`). This file checks that the id that admind found
+/* Completes ids: people give a whole id or its first digits. admind looks a
+ * prefix up (question `ids`). This file checks that the id that admind found
  * begins with the prefix. */
 
 static const struct {
@@ -87,8 +87,8 @@ no_id(const char *what, const char *list)
 }
 
 /* Asks admind how many ids begin with the word. Returns that number, at most 2,
- * and puts the first such id into *id; -1: stderr says why. *name: the word
- * itself is the name of an object. */
+ * and puts the first such id into *id; -1: stderr says why. Sets *name if an
+ * object has the word as its name. */
 static int
 look_up(const struct ctl *c, const char *kind, const char *word,
     struct ipc_id *id, bool *name)

@@ -12,21 +12,21 @@ enum {
 	 * numbers */
 	PREFIX_PATH_MAX = 600
 };
-/* Finds the whole id that begins with word. `kind` is one of those in prefix.c
- * (approval, execution, source ...). CTL_DONE; otherwise stderr says why and
- * what to do. */
+/* Finds the whole id that begins with word. `kind` is one of the kinds in
+ * prefix.c (approval, execution, source ...). CTL_DONE; otherwise stderr says
+ * why and what to do. */
 enum ctl_status prefix_whole(
     const struct ctl *, const char *kind, const char *word, struct ipc_id *);
 enum ctl_status prefix_request(
     const struct ctl *, const char *word, struct ipc_id *);
-/* Does the same for a server or tool, which may also be given by its name. A
- * word that is such a name, or can't be the beginning of an id, is copied as it
- * is. out has room for n bytes. */
+/* Does as prefix_whole() for a server or tool, which may also be given by name.
+ * A word that is such a name, or can't be the beginning of an id, is copied as
+ * it is. out has room for n bytes. */
 enum ctl_status prefix_named(const struct ctl *, const char *kind,
     const char *word, char *out, size_t n);
 
-/* Does the same for the part of a word before its first slash, as in TOOL/3.
- * The rest of the word is copied. */
+/* Does as prefix_named() for the part of a word before its first slash
+ * (TOOL/3). The rest of the word is copied. */
 enum ctl_status prefix_path(const struct ctl *, const char *kind,
     const char *word, char *out, size_t n);
 /* Finds the only one of n ids (as text) that begins with word, and puts it into

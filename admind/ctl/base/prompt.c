@@ -40,8 +40,8 @@ slurp(int fd, const char *name, struct buf *out)
 /* The terminal's state before its echo was turned off. */
 static struct termios before;
 
-/* Restores the echo: ^C at a prompt must not leave the shell without echo. All
- * three calls are async-signal-safe (signal-safety(7)). */
+/* Restores the echo: ^C at a prompt must not leave the shell without echo. The
+ * three calls below are async-signal-safe (signal-safety(7)). */
 static void
 interrupted(int sig)
 {

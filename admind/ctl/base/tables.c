@@ -13,8 +13,8 @@
 
 enum { COLUMNS_MAX = 9, WIDTH_MAX = 60 };
 
-/* The members of an item that a list's columns show, in order. Members that no
- * item has are left out. */
+/* The columns of lists, in order: each shows one member of the items. A member
+ * that no item has is left out. */
 static const struct {
 	const char *what;
 	const char *column[COLUMNS_MAX];
@@ -257,8 +257,8 @@ first_members(struct json_object *item, const char *column[COLUMNS_MAX])
 	}
 }
 
-/* Prints one line an item, columns as wide as their widest cell; first the
- * columns' names if head. */
+/* Prints one line per item, with each column as wide as its widest cell. With
+ * `head` the columns' names come first. */
 static void
 print_rows(const char *what, struct json_object *list, bool head)
 {
@@ -308,9 +308,9 @@ tables_print(const char *what, struct json_object *list)
  * Tells whether the view of an object shows a text without quotes. Two
  * different objects never have the same view. So a text is in quotes if it
  * could be taken for something else: our "none" and "-", a number, a truth
- * value, a list or members. A name that is no word is in quotes, too, since the
- * objects of a list have numbers for names. Cells of a table need no such
- * quotes: all cells of a column are of one type.
+ * value, a list or members. A member's name that is no word is in quotes, too,
+ * since the elements of a list have numbers in the place of names. Cells of a
+ * table need no such quotes: all cells of a column are of one type.
  */
 static bool
 is_plain(const char *s)
@@ -352,7 +352,7 @@ value_line(struct buf *b, struct json_object *v)
 		buf_put(b, text.p, text.len);
 		b->failed |= text.failed;
 		buf_free(&text);
-		/* tells the list of one element from the element */
+		/* a comma marks a list of one element */
 		if (json_object_is_type(v, json_type_array) &&
 		    json_object_array_length(v) == 1)
 			buf_putc(b, ',');
@@ -512,8 +512,8 @@ tables_show(const struct ctl *c, const char *what, const struct buf *text)
 	return CTL_DONE;
 }
 
-/* Runs commands that only print admind's answer to the question of their name
- * (status, health, servers, executions ...). */
+/* Runs the commands (status, health, servers, executions ...) that ask admind
+ * the question of the same name and print the answer. */
 enum ctl_status
 tables_command(const struct ctl *c)
 {
@@ -545,8 +545,8 @@ tables_command(const struct ctl *c)
 enum ctl_status
 query_command(const struct ctl *c)
 {
-	/* The kind of object whose id is the question's ID, or the part of ID
-	 * before a slash. */
+	/* The kind of object that a question's ID, or the part of ID before a
+	 * slash, names. */
 	static const struct {
 		const char *what, *kind;
 	} kinds[] = {{"server", "server"}, {"tool", "tool"},

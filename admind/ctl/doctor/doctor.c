@@ -10,7 +10,7 @@
 #include "json.h"
 #include "tables.h"
 
-/* True if the list has this process's layer already. */
+/* Tells whether the list has a row with the process and layer of `row`. */
 static bool
 known(struct json_object *all, struct json_object *row)
 {
@@ -114,8 +114,8 @@ doctor_command(const struct ctl *c)
 			worst = status;
 	}
 	/* If the run directory is that of another instance, it says nothing of
-	 * this machine's installation. And only root may read the files that
-	 * these checks need. */
+	 * this machine's installation. Only root may read the files that these
+	 * checks need. */
 	if (strcmp(c->run_dir, CTL_RUN_DIR) == 0 && geteuid() == 0) {
 		doctor_units(&d);
 		doctor_data(&d);

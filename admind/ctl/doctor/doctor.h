@@ -18,7 +18,7 @@ struct doctor {
 enum doctor_state { DOCTOR_HOLDS, DOCTOR_DEGRADED, DOCTOR_MISSING, DOCTOR_OFF };
 
 /* Adds a row. fmt makes its detail, which may hold words of strangers. fix is
- * the remedy; it is left out if the row holds. */
+ * the remedy; it is left out if the state is DOCTOR_HOLDS. */
 void doctor_row(struct doctor *, const char *name, enum doctor_state,
     const char *fix, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

@@ -13,7 +13,7 @@
 #include "setup.h"
 
 enum {
-	/* With less than this a backup before a migration will not fit. */
+	/* Free space. With less, a backup before a migration will not fit. */
 	DISK_LOW_MB = 1024,
 	DISK_NONE_MB = 100,
 	CLOCK_SLACK_S = 60,
@@ -21,7 +21,7 @@ enum {
 	NAMES_MAX = 512
 };
 
-/* Reads a number from /proc/sys, or `without` if the kernel has no such
+/* Returns a number from /proc/sys, or `without` if the kernel has no such
  * file. */
 static long
 sysctl(const char *path, long without)

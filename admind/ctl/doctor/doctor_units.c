@@ -128,8 +128,8 @@ is_older(const char *pid)
 	    0;
 }
 
-/* True for a unit that is disabled or masked, and ended as it was told to. A
- * unit that failed is not off. */
+/* Tells whether a unit is inactive, and disabled or masked. A unit that failed
+ * is not inactive. */
 static bool
 is_off(const struct unit *u)
 {
@@ -138,8 +138,9 @@ is_off(const struct unit *u)
 		strncmp(u->file, "masked", strlen("masked")) == 0);
 }
 
-/* Finds the listeners that were switched off. The service of such a listener is
- * off, too, enabled or not, unless it failed. */
+/* Finds the listeners whose socket units were switched off. belongs_off()
+ * counts their services as off, too, enabled or not, unless a service
+ * failed. */
 static void
 find_off(const struct unit *all, size_t n, bool off[NLISTENERS])
 {
@@ -165,7 +166,7 @@ belongs_off(const struct unit *u, const bool off[NLISTENERS])
 static bool
 judge_unit(struct doctor *d, const struct unit *u)
 {
-	/* A oneshot that ended well is as it should be. */
+	/* A oneshot unit may be inactive if it ended with success. */
 	bool once = (strcmp(u->id, "mcpbox-migrate.service") == 0 ||
 			strcmp(u->id, "mcpbox-resolv.service") == 0) &&
 	    strcmp(u->active, "inactive") == 0 &&

@@ -23,7 +23,7 @@
  * restore FILE is in restore.c.
  *
  * FILE appears whole or not at all. It is written under another name, synced to
- * the disk and read back by pg_restore. Only then it gets its name.
+ * the disk and read back by pg_restore. Only then is it named FILE.
  */
 
 enum {
@@ -49,7 +49,7 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 	n = snprintf(path, sizeof(path), "%s/%s", c->postgres_bin, program);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -1;
-	/* Every local user can read arguments, but not an environment. */
+	/* in the environment: every local user can read arguments */
 	n = c->owner_password == NULL ? 0
 				      : snprintf(password, sizeof(password),
 					    "PGPASSWORD=%s", c->owner_password);
@@ -125,11 +125,11 @@ lock(int fd)
 }
 
 /*
- * Makes the file beside FILE, and locks it while we live. The file of a killed
- * run is removed first; a file that another backup is writing stays. A file
- * that another user put there is never written to: that user could read the
- * backup, and change it before a restore. Returns the descriptor, or -1 with
- * errno.
+ * Makes FILE.part, and locks it while this process lives. The FILE.part of a
+ * killed run is removed first; a FILE.part that another backup is writing
+ * stays. A file that another user put there is never written to: that user
+ * could read the backup, and change it before a restore. Returns the
+ * descriptor, or -1 with errno.
  */
 static int
 open_part(const char *part)

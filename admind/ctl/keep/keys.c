@@ -3,15 +3,16 @@
  * 0058).
  *
  * This program handles the keys' files, with keyfile.c, since the vault opens
- * none. The files' place comes from our own configuration, never from the
- * vault: the vault must not choose the files that root renames.
+ * such files only when it starts. The files' place comes from our own
+ * configuration, never from the vault: the vault must not choose the files that
+ * root renames.
  *
  * rotate takes these steps. On the right is the state if everything is killed
  * after the step:
  *
  *	key_file.next made, on the disk     the vault reads both when it starts
  *	KEY_NEXT                            new values are under the new key
- *	KEY_STEP ...                        more and more stored values, too
+ *	KEY_STEP ...                        more and more stored values are, too
  *	KEY_END                             the database refuses the older key
  *	key_file kept as key_file.ID, key_file.next's key in key_file's place
  *
@@ -263,7 +264,7 @@ is_vaults(const struct ctl *c, const struct keyfile *k, bool *same, bool *two)
 }
 
 /* Gives the vault a new key, or the new key of a run that was stopped.
- * *in_place: the newest key is in the key's file already. */
+ * *in_place is set if the newest key is in the key's file already. */
 static enum ctl_status
 begin(const struct ctl *c, const struct keyfile *k, bool *in_place)
 {

@@ -14,11 +14,11 @@
 #include "setup.h"
 
 /*
- * restore FILE (docs/decisions/0034) fills a new database and judges it there.
- * Then the new database gets the name of the present one, which keeps its data
- * under another name. Both names change in one transaction, and before it the
- * present database stays as it is. The next run removes the leavings of a
- * killed run.
+ * restore FILE (docs/decisions/0034) fills a new database and checks the data
+ * in it. Then the new database gets the name of the present one, which keeps
+ * its data under another name. Both names change in one transaction. Until then
+ * the present database stays as it is. If a run is killed, the next run removes
+ * the unfinished database.
  */
 
 enum {
@@ -225,7 +225,7 @@ static const char schema_of[] =
     " ELSE (SELECT coalesce(max(version), 0) FROM mcpbox.schema_migrations)"
     " END WHERE $1 = ''";
 /* Counts 1 if a database is from before sql/schema (decision 0088). The name of
- * migration 1 tells, as in admind/schema/migrate.c. */
+ * migration 1 shows this, as in admind/schema/migrate.c. */
 static const char old_form[] =
     "SELECT count(*) FROM mcpbox.schema_migrations"
     " WHERE version = 1 AND name = 'initial' AND $1 = ''";
@@ -233,7 +233,7 @@ static const char revision_of[] =
     "SELECT coalesce(max(revision), 0) FROM mcpbox.catalogue WHERE $1 = ''";
 
 /*
- * Judges whether the restored data are a backup of mcpbox, and whole.
+ * Checks that the restored data are a backup of mcpbox, and complete.
  * PostgreSQL checked every constraint while it filled in the data. The audit
  * log's hashes are computed again, so that an altered file is noticed. `audit
  * verify` says whether the chain is the one that the vault signed.
@@ -283,8 +283,8 @@ judge(struct restore *r, PGconn *db)
 	return 0;
 }
 
-/* Says which key is missing, and which command mends this. The command names
- * the file that a rotation left beside the key's, if that file exists. */
+/* Says which key is missing, and which command mends this. If a rotation kept
+ * the missing key in a file beside key_file, the command names that file. */
 static int
 complain_key(struct restore *r, const char *id, long n)
 {
@@ -365,9 +365,9 @@ out:
 	return rc;
 }
 
-/* Raises the catalogue's revision: gateways tell lists apart by it, and it must
- * only grow. Notes the restore in the audit log. Runs ANALYZE, since the
- * planner knows nothing of a new database. Lets admind's role in. */
+/* Raises the catalogue's revision, which must only grow, because gateways
+ * distinguish lists by it. Notes the restore in the audit log. Runs ANALYZE,
+ * since the planner knows nothing of a new database. Lets admind's role in. */
 static int
 finish(struct restore *r, PGconn *db)
 {

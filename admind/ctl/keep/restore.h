@@ -11,8 +11,8 @@
 /*
  * backup.c: runs postgres_bin/program with args (NULL-terminated,
  * CHILD_ARGS_MAX at most) and waits. in and out become the program's standard
- * input and output (-1: ours). The program is killed if we are. 0 if it ended
- * well, else -1; standard error then says why.
+ * input and output (-1: ours). If this process is killed, so is the program. 0
+ * if the program ended well, else -1; standard error then says why.
  */
 int backup_run(const struct ctl *, const char *program, const char *const *args,
     int in, int out);

@@ -10,16 +10,16 @@
 static const char program[] = "/usr/bin/systemd-creds";
 
 enum {
-	/* Bytes of a sealed credential at most. A sealed key has 175 with the
-	 * host's key and under 1 KiB with a TPM2. A pipe holds this many bytes
-	 * without a reader. */
+	/* Most bytes of a sealed credential. A master key has 175 bytes when
+	 * sealed with the host's key, and under 1 KiB with a TPM2. A pipe holds
+	 * 4096 bytes without a reader. */
 	SEALED_MAX = 4096,
 	SAID_MAX = 4096,
 	NAME_ARG_MAX = 300 /* --name= and a file's name */
 };
 
-/* Looks for systemd as sd_booted(3) does. If systemd does not start the vault,
- * it would not open the credential for the vault either. */
+/* Looks for systemd as sd_booted(3) does. Only if systemd starts the vault does
+ * it open the credential for the vault. */
 bool
 creds_usable(void)
 {
@@ -49,7 +49,8 @@ failed(const char *verb, struct buf *said, int status, struct err *err)
 /*
  * Runs systemd-creds once with n bytes as input, and appends its output to
  * *out. Both go through pipes. A pipe holds the input and the output without a
- * reader, so no process waits: anything longer is no credential of ours.
+ * reader, so no process waits for another. Longer data are no credential of
+ * ours.
  */
 static int
 run(const char *verb, const char *name, const void *bytes, size_t n,
@@ -122,9 +123,9 @@ creds_open(const char *name, const void *sealed, size_t n, struct buf *out,
 	return run("decrypt", name, sealed, n, out, err);
 }
 
-/* Opens the sealed bytes once. Otherwise a TPM that seals but does not open
- * would be found only at the next start, by a vault whose values are under the
- * key. */
+/* Opens the sealed bytes once as a test. Otherwise a TPM that seals but does
+ * not open would be found only at the next start, by a vault whose values are
+ * under the key. */
 int
 creds_seal(const char *name, const void *plain, size_t n, struct buf *out,
     struct err *err)

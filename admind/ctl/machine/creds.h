@@ -14,12 +14,12 @@
  * runs this machine. */
 bool creds_usable(void);
 /* Seals n bytes under a name, which creds_open needs again, and appends the
- * sealed bytes to out. They were opened once to test them. 0, or -1 with
- * err. */
+ * sealed bytes to out. The sealed bytes were opened once as a test. 0, or -1
+ * with err. */
 int creds_seal(const char *name, const void *plain, size_t n, struct buf *out,
     struct err *);
-/* Opens sealed bytes and appends the plain bytes, which are secret, to out. out
- * is born with its maximum. 0, or -1 with err. */
+/* Opens sealed bytes and appends the plain bytes, which are secret, to out. The
+ * caller sets the maximum of out. 0, or -1 with err. */
 int creds_open(const char *name, const void *sealed, size_t n, struct buf *out,
     struct err *);
 

@@ -8,10 +8,10 @@
 #include "dbconn.h"
 
 /*
- * Changes effective ids only, so that dbconn_back() can take root back. Before
- * that, new files belong to the other user and files are opened with its
- * rights. The kernel tells a server at the other end of a unix socket these ids
- * (unix(7), SO_PEERCRED).
+ * Changes effective ids only, so that dbconn_back() can take root back. Until
+ * then, new files belong to the other user, and files are opened with that
+ * user's rights. A server at the other end of a unix socket gets these ids from
+ * the kernel (unix(7), SO_PEERCRED).
  */
 int
 dbconn_become(const char *name, struct dbconn_user *u, struct err *err)
@@ -61,8 +61,8 @@ unnoticed(void *arg, const char *message)
  * Makes names without a schema mean PostgreSQL's own objects. In a database
  * that was made before PostgreSQL 15 any user may make functions and operators
  * in `public`. PostgreSQL calls such a function instead of a built-in one if it
- * fits the arguments better. It would then run with our rights, which are the
- * superuser's.
+ * fits the arguments better. Such a function would run with our rights, which
+ * are the superuser's.
  */
 static bool
 own_names_only(PGconn *db)

@@ -26,19 +26,19 @@ void dbconn_back(const struct dbconn_user *);
 
 /* ---- connections ---- */
 
-/* Connects as system user `user`, whom peer authentication sees (NULL: as we
- * are). dbname, unless NULL, replaces the database of conninfo. Names without a
+/* Connects as system user `user` (NULL: our own), whom peer authentication
+ * sees. dbname, unless NULL, replaces the database of conninfo. Names without a
  * schema are pg_catalog's. The caller calls PQfinish. NULL with err. */
 PGconn *dbconn_open(
     const char *conninfo, const char *dbname, const char *user, struct err *);
-/* Writes the system user that peer authentication wants for conninfo: the one
- * with the name of its role (postgres). "" if we are not root, if the host is
- * no socket, or if there is no such user. */
+/* Writes the system user that peer authentication wants for conninfo: the user
+ * with the name of the string's role, such as postgres. "" if we are not root,
+ * if the host is no socket, or if there is no such user. */
 void dbconn_peer(const char *conninfo, char *user, size_t len);
 /* Runs one statement without parameters; its first value goes into out (may be
  * NULL). 1 with a row, 0 without; -1 with err. */
 int dbconn_get(PGconn *, const char *sql, char *out, size_t len, struct err *);
-/* Copies the value of a keyword in a connection string; "" if it has none. */
+/* Copies a keyword's value from a connection string; "" if it is not set. */
 void dbconn_word(
     const char *conninfo, const char *keyword, char *out, size_t len);
 

@@ -47,7 +47,7 @@ keyfile_close(struct keyfile *k)
 	k->dir = -1;
 }
 
-/* Writes the name of a key's file in one form. */
+/* Writes to out, and returns, the name of a key's file in one form. */
 static const char *
 file_of(const struct keyfile *k, enum keyfile_which w, bool sealed,
     char out[NAME_MAX + 1])
@@ -184,7 +184,7 @@ keyfile_which_id(const struct keyfile *k, enum keyfile_which w,
 
 /* Writes a file whole or not at all: syncs it under a name that no process
  * reads, then renames it. The new name is on the disk when this returns. Mode
- * 0400, owner as of `like` (NULL: root, since systemd reads the file). */
+ * 0400, with the owner of `like` (NULL: root, since systemd reads it). */
 static int
 put(const struct keyfile *k, const char *name, const void *bytes, size_t n,
     const struct stat *like, bool replace, struct err *err)
@@ -251,7 +251,7 @@ put_first(const struct keyfile *k, const uint8_t key[KEY_LEN], struct err *err)
 	    NULL, false, err);
 }
 
-/* Returns the owner of the plain key's file. NULL: no such file, so root. */
+/* Returns the plain key file's owner, or NULL (root) if there is no file. */
 static const struct stat *
 owner(const struct keyfile *k, struct stat *st)
 {
@@ -294,9 +294,9 @@ gone(const struct keyfile *k, enum keyfile_which which, struct err *err)
 	    which == KEYFILE_NEXT ? ".next" : "");
 }
 
-/* Makes a memfd with the next key that can't be changed, as the vault demands:
- * 0400, sealed. Like the key's own memory, it can be swapped. So a machine that
- * seals its keys should not swap in plain (OPERATIONS, Keys). */
+/* Makes an immutable memfd with the next key, as the vault demands: mode 0400,
+ * with F_SEAL_* seals. Like the key's own memory, the memfd can be swapped. So
+ * a machine that seals its keys should not swap in plain (OPERATIONS, Keys). */
 static int
 memory_fd(const struct keyfile *k, struct err *err)
 {
@@ -338,7 +338,7 @@ keyfile_next_fd(const struct keyfile *k, struct err *err)
 
 /* ---- the end of a rotation ---- */
 
-/* Keeps the older key as NAME.ID, since backups from before need it. A sealed
+/* Keeps the older key as NAME.ID, since older backups need that key. A sealed
  * key is sealed again, since the sealed bytes contain the file's name. */
 static int
 keep(const struct keyfile *k, const uint8_t key[KEY_LEN], bool sealed,
@@ -358,9 +358,9 @@ keep(const struct keyfile *k, const uint8_t key[KEY_LEN], bool sealed,
 }
 
 /*
- * Removes the next key's file last. While that file exists, the vault has both
- * keys at any start, and it may be the only file of its key until that key has
- * replaced the older one. The form that is read first (.cred) is removed only
+ * Removes the next key's file last. While that file exists, a vault that starts
+ * has both keys. Besides, the next key may be in no other file until it has
+ * replaced the older key. The form that is read first (.cred) is removed only
  * when the other form exists.
  */
 int
@@ -467,7 +467,7 @@ print_base64(const uint8_t key[KEY_LEN], struct err *err)
 	return rc;
 }
 
-/* Reads a line that print_base64() prints. false: the line is another one. */
+/* Reads a line that print_base64() prints. Returns false for any other line. */
 static bool
 read_base64(const uint8_t *line, size_t n, uint8_t key[KEY_LEN])
 {
@@ -546,8 +546,8 @@ out:
 	return rc;
 }
 
-/* Makes the present key the next one before it is replaced, so that neither key
- * is missing at any moment. */
+/* Makes the present key the next key before the imported key replaces it, so
+ * that neither key is missing at any moment. */
 int
 keyfile_import(const struct keyfile *k, const char *path, struct err *err)
 {

@@ -38,10 +38,10 @@ void keyfile_close(struct keyfile *);
  * -1 with err. */
 int keyfile_find(
     const struct keyfile *, enum keyfile_which, bool *sealed, struct err *);
-/* Reads a key's bytes; wipe them. 1; 0: there is none; -1 with err. */
+/* Reads a key's bytes; wipe them. 1; 0: there is no such key; -1 with err. */
 int keyfile_read(const struct keyfile *, enum keyfile_which,
     uint8_t key[KEY_LEN], struct err *);
-/* Reads a key's id. Returns as keyfile_read does. */
+/* Computes a key's id. Returns as keyfile_read does. */
 int keyfile_which_id(const struct keyfile *, enum keyfile_which,
     uint8_t id[KEY_ID_LEN], struct err *);
 
@@ -64,8 +64,8 @@ int keyfile_export(
 /*
  * Makes the key in a file (plain, in base64, or sealed on this machine) the
  * master key. A different key that was there becomes the next key. So values
- * under the imported key open, and a rotation ends with the other key. 1: done;
- * 0: it is the master key already; -1 with err.
+ * under the imported key open, and a rotation then makes the other key the
+ * master key again. 1: done; 0: the key is the master key already; -1 with err.
  */
 int keyfile_import(const struct keyfile *, const char *path, struct err *);
 

@@ -175,7 +175,7 @@ version(const struct ctl *c, bool diff)
 }
 
 /* Runs sources [SERVER]. People know a server's name, but the filter takes an
- * id, so the id is asked for first. */
+ * id, so admind is asked for the id first. */
 static enum ctl_status
 sources(const struct ctl *c, const char *server)
 {

@@ -6,8 +6,8 @@
 #include "tables.h"
 
 /* Runs settings [KEY | set KEY VALUE | reset KEY], for settings that an
- * administrator changes while all runs. They are kept in the database and
- * audited. */
+ * administrator changes while the daemons run. They are kept in the database
+ * and audited. */
 enum ctl_status
 settings_command(const struct ctl *c)
 {

@@ -24,7 +24,7 @@
 enum { DAYS_DEFAULT = 90, DAYS_MAX = 3650 };
 
 struct words {
-	char *scopes, *listeners, *allow, *deny; /* one a line */
+	char *scopes, *listeners, *allow, *deny; /* one per line */
 	uint64_t expires_ms;
 };
 

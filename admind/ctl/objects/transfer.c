@@ -32,8 +32,8 @@
 enum {
 	TEXT_MAX = 128 * 1024 * 1024, /* as in the database */
 	HEAD_MAX = 4096,
-	/* Escaping makes at most six bytes of one, so an escaped piece fits
-	 * ARGUMENTS_MAX. */
+	/* JSON escaping makes at most six bytes of one byte, so an escaped
+	 * piece fits ARGUMENTS_MAX. */
 	PIECE_MAX = 128 * 1024,
 	SEAL_MAX = 256,
 	TRANSFER_KEY_HEX = 2 * KEY_LEN
@@ -220,8 +220,8 @@ fetch(const struct ctl *c, const char *id, struct buf *text)
 	return status;
 }
 
-/* Appends the head that admind made to *out. With a transfer key, the HMAC
- * takes the place of the seal. */
+/* Appends to *out the head that admind made. With a transfer key, an HMAC takes
+ * the place of the seal. */
 static enum ctl_status
 write_head(const struct ctl *c, struct json_object *o, const struct buf *text,
     struct buf *out)
@@ -346,8 +346,8 @@ vouch(const struct ctl *c, const struct buf *text, uint8_t *seal, size_t *n)
 	return status;
 }
 
-/* Checks the head, and its HMAC if there is a transfer key. Gets the seal that
- * is sent to admind; the seal of an instance is not checked here. */
+/* Checks the head, and its HMAC if there is a transfer key. Puts the seal for
+ * admind into seal. A seal in the head is not checked here. */
 static enum ctl_status
 take_seal(const struct ctl *c, const struct buf *head, const struct buf *text,
     uint8_t *seal, size_t *nseal)

@@ -1,8 +1,8 @@
 /*
  * audit verify: checks that the audit log was not changed.
  *
- * No word of the database or of admind is believed. Each row's hash is computed
- * here from the row's own bytes and the hash of the row before. The first row
+ * Neither the database nor admind is trusted. Each row's hash is computed here
+ * from the row's own bytes and the hash of the row before. The first row
  * follows 32 zero bytes, and the hash of the last row is the head. That alone
  * proves only that the hashes fit the rows. So the chain is compared with
  * things that the database and admind can't compute: signatures of heads, which
@@ -26,7 +26,7 @@
 
 enum {
 	PROBLEMS_SHOWN = 20,
-	/* Heads of the journal: a line a minute for eight years. */
+	/* Most heads from the journal: one per minute for eight years. */
 	HEADS_MAX = 4 * 1024 * 1024,
 	LINE_LEN_MAX = 16 * 1024
 };
@@ -102,9 +102,9 @@ add_known(struct verify *v, const struct known *k)
 	return 0;
 }
 
-/* Finds a word such as seq, in "seq N" or "seq=N" (*stored), and returns the
- * text after it, or NULL. Before the word is a space, or the quote that begins
- * a JSON line's message. */
+/* Finds a word such as seq in "seq N" or, if *stored is set, in "seq=N".
+ * Returns the text after it, or NULL. Before the word is a space, or the quote
+ * that begins a JSON line's message. */
 static const char *
 member(const char *line, const char *word, bool *stored)
 {

@@ -72,11 +72,11 @@ approvals_fetch(const struct ctl *c, const struct ipc_id *id, bool base,
 	return CTL_DONE;
 }
 
-/* Members of the circumstances that may be shown; others could pass for values
- * that we computed ourselves (hash, content). */
+/* Members of the circumstances that may be shown. A member of another name
+ * could pass for a value that we computed ourselves (hash, content). */
 static const struct {
 	const char *name;
-	bool line; /* shown to people, too: not in the content */
+	bool line; /* people see it as a line, since the content lacks it */
 } members[] = {
     {"server", false},
     {"server_id", false},

@@ -14,9 +14,9 @@ struct content {
 	struct json_object *circumstances; /* NULL if they are no JSON */
 };
 
-/* Fetches the content of a request or, with base, of the version that serves
- * now in its place. The pre-image is empty if no version serves. After CTL_DONE
- * call approvals_free. */
+/* Fetches the content of a request or, with base, of the serving version that
+ * the request would replace. The pre-image is empty if no version serves. After
+ * CTL_DONE call approvals_free. */
 enum ctl_status approvals_fetch(
     const struct ctl *, const struct ipc_id *, bool base, struct content *out);
 void approvals_free(struct content *);
@@ -38,12 +38,13 @@ void rejected_text(struct json_object *circumstances, struct buf *);
  * lacks, as admind reports it. Calls fail until the secret is set. */
 void lacking_text(struct json_object *circumstances, struct buf *);
 
-/* wheels.c: appends the facts beside a request for a module, as lines. */
+/* wheels.c: appends lines with admind's facts about a requested module. */
 void wheels_text(struct json_object *circumstances, struct buf *);
 
 /* review.c */
-/* Asks the vault whether this content (with its seal) was approved once.
- * CTL_DONE: *says is SEAL_SAYS, free it. CTL_REFUSED: it was not approved. */
+/* Asks the vault whether this content (with its seal) was ever approved.
+ * CTL_DONE: *says is SEAL_SAYS, free it. CTL_REFUSED: the content was not
+ * approved. */
 enum ctl_status review_verify(
     const struct ctl *, const struct content *, struct ipc_frame *says);
 /* Approves the content with this hash (id, hash), or rejects the request (id,

@@ -158,7 +158,7 @@ one(struct queue *q, const struct ipc_id *id)
 		return status == CTL_REFUSED ? CTL_DONE : status;
 	}
 	if (!ipc_streq(shown.m.state, "pending"))
-		goto out; /* decided by now */
+		goto out; /* it was decided since the list was read */
 	uuid_text(id, text);
 	putchar('\n');
 	readable = approvals_print(q->c, &shown, text) == CTL_DONE;

@@ -1,5 +1,5 @@
-/* Shows how requests for the same tool or name ended before, beside a new
- * one. */
+/* Shows, beside a new request, how earlier requests for the same tool or name
+ * ended. */
 #include <stdint.h>
 
 #include <json-c/json.h>

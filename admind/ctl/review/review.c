@@ -143,7 +143,7 @@ put_gain(struct buf *b, const char *kind, struct json_object *v)
 	buf_free(&line);
 }
 
-/* Returns the member of this type, or NULL. */
+/* Returns the member of this name, or NULL if it is absent or not of `type`. */
 static struct json_object *
 member(struct json_object *o, const char *name, enum json_type type)
 {
@@ -440,9 +440,9 @@ decide_line(const struct ctl *c, int fd, bool approve, const struct line *line,
  * before are refused and count as failed.
  *
  * Grants are approved before versions. The request for a host's grant names the
- * versions that it touches. A version that began to serve first would be one
- * more. So the reviewed request would be replaced by another (for a source and
- * its host, for example).
+ * versions that it touches. If such a version began to serve first (a source's,
+ * for example), the reviewed request would be replaced by another that names
+ * this version, too.
  */
 static enum ctl_status
 bulk(const struct ctl *c)

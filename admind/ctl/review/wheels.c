@@ -1,8 +1,8 @@
 /*
  * Shows the facts beside a request for a module: its wheel, the modules that it
  * needs, and the advisories against it. These are words of strangers, which
- * admind brings. So they are escaped, and are no part of the content that the
- * hash names.
+ * admind passes on. So they are escaped, and are no part of the content that
+ * the hash names.
  */
 #include <string.h>
 

@@ -22,8 +22,8 @@ make(const struct ctl *c, const char *username, const struct buf *password)
 }
 
 /* On an installed system, which uses CTL_RUN_DIR, setup makes all first steps
- * (setup_system.c). Any other instance was laid out by its maker (quickstart),
- * so only its first administrator is missing. */
+ * (setup_system.c). Any other instance was set up by the program that made it
+ * (quickstart), so only its first administrator is missing. */
 enum ctl_status
 setup_command(const struct ctl *c)
 {

@@ -76,7 +76,7 @@ struct pg_conn *setup_machine_owner(const struct ctl *, struct err *);
 bool setup_machine_systemd(void);
 /* Notes a change of something that running processes have read. Call this
  * before the first write. However this run ends, the step "start" of this run
- * or of the next then restarts those processes. 0, or -1 with err. */
+ * or of the next restarts those processes. 0, or -1 with err. */
 int setup_machine_changes(const struct ctl *, struct err *);
 /* Checks whether the key and the data fit. 1: they do, or nothing is sealed
  * yet. -1 with err: another key sealed the data. id NULL: there is no key. */

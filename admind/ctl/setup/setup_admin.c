@@ -18,7 +18,7 @@
 
 enum {
 	GENERATED_BYTES = 18, /* 144 bits, 24 characters */
-	MAKE_TRIES = 100      /* one each 100 ms */
+	MAKE_TRIES = 100      /* one per 100 ms */
 };
 
 /* Returns the number of administrators; -1 with err. *known: one of them has
@@ -56,8 +56,8 @@ count(const struct ctl *c, const char *name, bool *known, struct err *err)
 /*
  * Asks the vault to make the administrator. The vault stores it through admind.
  * Processes that were started a moment ago may not have found each other yet.
- * So a refusal for that reason is followed by another try; every other one is
- * final. 0, or -1 with err. *lost: a request got no answer, so the
+ * So a refusal for that reason is followed by another try; every other refusal
+ * is final. 0, or -1 with err. *lost: a request got no answer, so the
  * administrator may exist nevertheless.
  */
 static int
@@ -147,8 +147,8 @@ setup_admin_first(struct setup *s, struct err *err)
 			    err, "%.64s was not made (run this again)", name);
 			goto out;
 		}
-		/* The lost answer may have been a success. Then a password that
-		 * we made and throw away now would be known to no one. */
+		/* The lost answer may have been a success. If we threw away the
+		 * password that we made, nobody could log in. */
 		if (count(s->c, name, &known, &why) == -1 || !known) {
 			(void)err_wrap(err,
 			    "whether %.64s was made is not known: run this "

@@ -30,8 +30,8 @@ enum {
 	PG_OLDEST = 150000, /* for SQL bodies of functions and
 			     * security_invoker */
 	FILE_BYTES_MAX = 1024 * 1024,
-	/* one each 100 ms: the server takes a while to read changed files
-	 * again, but has read unchanged ones long ago */
+	/* one per 100 ms: the server takes a while to read changed files again,
+	 * but has long read files that did not change */
 	LOGIN_TRIES = 50,
 	LOGIN_TRIES_UNCHANGED = 10
 };
@@ -338,8 +338,8 @@ judged(PGconn *db, const char *view, char *out, size_t len, struct err *err)
 	return dbconn_get(db, sql, out, len, err) == -1 ? -1 : 0;
 }
 
-/* Puts our block of lines into one of the two files. *edited: a person changed
- * the block before, so it stays. */
+/* Puts our block of lines into one of the two files. *edited: a person has
+ * changed the block, so the block stays. */
 static enum setup_outcome
 block(PGconn *db, const char *setting, const char *view, const char *lines,
     char path[PATH_MAX], bool *edited, struct err *err)

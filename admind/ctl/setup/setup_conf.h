@@ -11,8 +11,8 @@
 #include "buf.h"
 #include "err.h"
 
-/* Reads the value of a keyword (conf.h's lines), or "" if no line sets it. 0,
- * or -1 if the value does not fit. */
+/* Reads a keyword's value from text in the format of conf.h, or "" if no line
+ * sets it. 0, or -1 if the value does not fit. */
 int setup_conf_get(
     const struct buf *text, const char *keyword, char *out, size_t len);
 /*
@@ -24,12 +24,12 @@ int setup_conf_get(
 void setup_conf_set(const struct buf *text, const char *keyword,
     const char *value, bool keep, struct buf *out);
 
-/* Appends a whole file to *out. 1; 0: there is none; -1 with err. */
+/* Appends a whole file to *out. 1; 0: no such file; -1 with err. */
 int setup_conf_read(const char *path, struct buf *out, struct err *);
 /*
  * Writes a file under another name, syncs it to the disk, and renames it. An
  * existing file keeps its owner, and gets no more rights than it had. A new
- * file is root's with `mode`, and so is a secret one (`mode` gives others no
+ * file is root's with `mode`, and so is a secret file (`mode` gives others no
  * right). A missing directory is made (0755). 1; 0: the file is so already; -1
  * with err.
  */

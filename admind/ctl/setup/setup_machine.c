@@ -219,8 +219,8 @@ setup_machine_owner(const struct ctl *c, struct err *err)
 
 /* ---- master key ---- */
 
-/* setup checks this before it makes a key: data that another key sealed do not
- * open with a new key, and once a key exists people take it for the right
+/* setup calls this before it makes a key, because data that another key sealed
+ * do not open with a new key, and people take any key that exists for the right
  * one. */
 int
 setup_machine_fits(
@@ -438,8 +438,8 @@ setup_machine_schema(struct setup *s, struct err *err)
 
 	if ((before = schema(s->c, err)) == -1)
 		return SETUP_FAILED;
-	/* The unit gets the owner's password as a credential. The unit stays
-	 * active after it has run, so `start` would not run it again. */
+	/* mcpbox-migrate gets the owner's password as a credential. The unit
+	 * stays active after it has run, so `start` would not run it again. */
 	if (s->remote)
 		rc = !setup_machine_systemd()
 		    ? err_set(err, FAILURE_INTERNAL,

@@ -10,13 +10,13 @@
 /*
  * Configuration for a database elsewhere (decision 0059).
  *
- * The order of writing lets a second run finish the work of a killed run. A
- * first run that is killed leaves the former setup working. (A later one does
- * not, because it has given the roles new passwords by then.) First come the
- * passwords and the certificate, which no process reads yet. Then come the
- * addresses to which egress never connects, and then the drop-ins that let
- * units reach the server. The lines that make admind use the server come last.
- * Undoing goes the other way.
+ * The order of writing lets a second run finish the work of a killed run. If
+ * the first run is killed, the former setup still works. (If a later run is
+ * killed, the former setup fails, since the roles have new passwords by then.)
+ * First come the passwords and the certificate, which no process reads yet.
+ * Then come the addresses to which egress never connects, and then the drop-ins
+ * that let units reach the server. The lines that make admind use the server
+ * come last. Undoing goes the other way.
  *
  * Tools must never reach the suite's own database, whatever an administrator
  * grants. So its addresses are in egress's list before admind uses them.

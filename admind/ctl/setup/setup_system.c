@@ -23,7 +23,7 @@
 static const struct step {
 	const char *name;
 	setup_step *here,
-	    *elsewhere; /* for --database URL; NULL: no such step then */
+	    *elsewhere; /* for --database URL; NULL: no step then */
 } steps[] = {
     {"users", setup_machine_users, setup_machine_users},
     {"directories", setup_machine_directories, setup_machine_directories},

@@ -19,8 +19,8 @@
 
 enum {
 	PORT_DEFAULT = 5432,
-	/* As for other files that setup copies. A bundle of authorities
-	 * fits. */
+	/* The same as for other files that setup copies. A bundle of
+	 * authorities fits. */
 	AUTHORITY_MAX = 256 * 1024
 };
 

@@ -21,8 +21,9 @@ port_ok(const char *s)
 
 /*
  * DNS rebinding: a page of evil.example may resolve its own name to 127.0.0.1
- * and then talk to us as its own origin. Its requests carry its name in Host,
- * so only names that no DNS server can hand out are accepted.
+ * and then talk to us as its own origin. The page's requests carry the page's
+ * name in Host. So only localhost, 127.0.0.1 and [::1] are accepted: no DNS
+ * server of an attacker answers for these.
  */
 bool
 guard_host(const char *host)
@@ -221,7 +222,7 @@ set_cursor(const char *value, struct params *p)
 	return 0;
 }
 
-/* True if value is one of words, which have | between. */
+/* True if value is one of the words (n bytes), which | separates. */
 static bool
 in_words(const char *words, size_t n, const char *value)
 {
@@ -238,12 +239,12 @@ in_words(const char *words, size_t n, const char *value)
 
 /* A parameter of a route, as the route's row describes it. */
 struct allowed {
-	const char *words; /* the only values, | between; or NULL: any */
+	const char *words; /* allowed values, separated by |; NULL: any */
 	size_t nwords;
 	unsigned number; /* position in the route's list */
 };
 
-/* Finds name (n bytes) in a route's list. */
+/* Finds name (n bytes) in a route's list of parameters, and fills *a. */
 static bool
 is_allowed(const char *list, const char *name, size_t n, struct allowed *a)
 {

@@ -1,5 +1,5 @@
-/* Judges a request's head before anything is done for it: pure functions over
- * the parsed fields, tested alone. */
+/* Functions that judge a request's head before anything is done for the
+ * request. They depend on the parsed fields only, so tests call them alone. */
 #ifndef GUARD_H
 #define GUARD_H
 
@@ -12,7 +12,7 @@
  * with or without a port. */
 bool guard_host(const char *host);
 /* True if this Host value, which guard_host let pass, is the name localhost.
- * Then *port is the text after it: empty, or ":" and digits. */
+ * Then *port is the text after the name: empty, or ":" and digits. */
 bool guard_localhost(const char *host, const char **port);
 /* True if a page served under this Host has this Origin. */
 bool guard_origin(const char *origin, const char *host);
@@ -35,8 +35,8 @@ bool guard_json_type(const char *content_type);
  * each at most once. 0, or -1 with one sentence in err. */
 int guard_query(
     const char *query, const char *allowed, struct params *, struct err *);
-/* Reads the value of one parameter of a query that may have others. 1 found, 0
- * absent (out is empty), -1 malformed, too long or there twice. */
+/* Reads the value of one parameter of a query that may have other parameters. 1
+ * found, 0 absent (out is empty), -1 malformed, too long or repeated. */
 int guard_query_value(
     const char *query, const char *name, char *out, size_t len);
 /* Checks Host, Origin and Sec-Fetch-Site together. callback: another site's

@@ -102,9 +102,9 @@ problem_retry(
 	send_problem(c, problem_status(f), f, detail, NULL, retry_after_ms);
 }
 
-/* Answers for a process that is away. No failure is defined for admind: clients
- * of /mcp see its absence as the storage's. The failure table's fix is about
- * PostgreSQL, which may be well, so another fix is sent. */
+/* Answers for a process that is away. No failure mode says that admind is away:
+ * clients of /mcp get the failure of the storage instead. The failure table's
+ * fix is about PostgreSQL, which may be well, so another fix is sent. */
 void
 problem_away(struct call *c, bool vault, const char *detail)
 {

@@ -1,5 +1,5 @@
-/* Shared by admind-http's files. One struct web a process, one struct call a
- * request that waits for another process. */
+/* Shared by admind-http's files. A process has one struct web, and one struct
+ * call for each request that waits for another process. */
 #ifndef WEB_H
 #define WEB_H
 
@@ -50,8 +50,8 @@ enum access {
 	/* anyone, also by another site's redirect or link; the handler reads
 	 * the query */
 	ACCESS_CALLBACK,
-	ACCESS_READ, /* a login: both halves; admind asks the vault about it */
-	ACCESS_WRITE /* a login; we ask the vault before we parse the body */
+	ACCESS_READ, /* a login, about which admind asks the vault */
+	ACCESS_WRITE /* a login; we ask the vault before we parse a body */
 };
 
 /* Parameters after '?', checked and decoded; empty if not given. */
@@ -68,7 +68,7 @@ struct route {
 	const char *path; /* segments may be {id} or {name} */
 	enum access access;
 	void (*handler)(struct call *);
-	/* allowed parameters, space between; name=a|b: only these values */
+	/* allowed parameters, separated by spaces; name=a|b: only a or b */
 	const char *query;
 	const char *subject; /* ADMIN_QUERY's `what`, or an action's name */
 };

@@ -19,7 +19,7 @@
 #include "web.h"
 
 enum {
-	REASON_MAX = 2000, /* of a refusal; as long as a description */
+	REASON_MAX = 2000, /* for a rejection; as long as a description */
 	SHOWN_MAX = 8 * IPC_BLOB_MAX
 };
 

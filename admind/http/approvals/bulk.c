@@ -17,15 +17,15 @@
  * POST /api/approvals/bulk: many decisions, one after the other. Each is made
  * as if it had come alone: with the hash of the reviewed content, judged and
  * sealed by itself. A decision that fails stops no other. A client that is cut
- * off in the middle sends the whole list again: requests that were decided say
- * so, and the rest are decided then.
+ * off in the middle sends the whole list again: for requests that were decided
+ * the answer says so, and the other requests are decided then.
  *
  * Grants are approved before versions, in whatever order the items come. The
  * grant of a host affects each version that uses the host. If such a version
  * were approved first, the request for the host would be replaced by another
  * request, which no person reviewed (a source and its host are an example). A
- * grant changes no version's bytes, so it may come first. admind tells the
- * kinds: a wrong kind costs the order, nothing else.
+ * grant changes no version's bytes, so it may come first. admind says which
+ * requests are grants. If it lies, only the order is wrong.
  */
 
 enum { ITEMS_MAX = 100, REASON_MAX = 2000 };

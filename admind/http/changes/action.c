@@ -12,9 +12,9 @@
 #include "reply.h"
 #include "web.h"
 
-/* Every route of common/admin/admin_action.def. Only the form is checked here:
- * body members and types, If-Match, Idempotency-Key. admind and the database
- * decide the rights and the meaning. */
+/* Handles every route of common/admin/admin_action.def. Only the form is
+ * checked here: body members and types, If-Match, Idempotency-Key. admind and
+ * the database decide the rights and the meaning. */
 
 static void
 shown(struct call *c, struct ipc_frame *f)

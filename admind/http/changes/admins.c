@@ -77,8 +77,9 @@ admin_password_post(struct call *c)
 	change(c, &msg, names);
 }
 
-/* Deletes an administrator. The asker's own password must be in the body. A
- * DELETE's body has no defined meaning (RFC 9110 section 9.3.5): so a POST. */
+/* Deletes an administrator. The asker's own password must be in the body. This
+ * is a POST, because a DELETE's body has no defined meaning (RFC 9110 section
+ * 9.3.5). */
 void
 admin_delete_post(struct call *c)
 {

@@ -16,7 +16,7 @@ enum {
 	SMALL_MAX = 4096,
 	SOURCE_LEN = 46, /* INET6_ADDRSTRLEN */
 	/* The longest time for which browsers keep a cookie; the vault accepts
-	 * the device's cookie as long. */
+	 * the device's cookie for the same time. */
 	DEVICE_AGE_S = 400 * 86400
 };
 
@@ -63,10 +63,10 @@ put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
 
 /*
  * Sets the login's cookie. HttpOnly: no script reads the cookie.
- * SameSite=Strict: no other site's page makes a browser send the cookie. A page
- * of another port of this host does, since another port is the same site, so
- * the cookie is only half a login. Not Secure: this listener is plain HTTP on
- * loopback.
+ * SameSite=Strict: no other site's page makes a browser send the cookie. But a
+ * page of another port of this host does, since another port is the same site.
+ * So the cookie is only half a login. Not Secure: this listener is plain HTTP
+ * on loopback.
  */
 static void
 set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
@@ -81,8 +81,9 @@ set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
 	explicit_bzero(text, sizeof(text));
 }
 
-/* Sets the device's cookie, which only requests to /api/login carry. It is no
- * login. It is HttpOnly so that no script needs to be trusted with it. */
+/* Sets the device's cookie, which only requests to /api/login carry. The
+ * device's cookie is no login. It is HttpOnly so that no script needs to be
+ * trusted with it. */
 static void
 set_device(struct httpd_req *req, struct ipc_bytes device)
 {
@@ -168,9 +169,11 @@ at_the_address(struct call *c)
 	return false;
 }
 
-/* Sends a login to the vault. The vault limits guesses, because no caller can
- * bypass the vault. It recognises the browser by the device's cookie, or a
- * person by the code that root gave. A malformed cookie counts as no cookie. */
+/*
+ * Sends a login to the vault. The vault limits guesses, because no caller can
+ * bypass the vault. The vault recognises the browser by the device's cookie, or
+ * a person by the code that root gave. A malformed cookie counts as no cookie.
+ */
 void
 login_post(struct call *c)
 {

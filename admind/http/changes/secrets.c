@@ -24,7 +24,7 @@ set(struct call *c, struct ipc_frame *f)
  * Moves the secret from the body into *value, which the caller wipes, and
  * writes x over it in the body. The JSON parser's memory is never wiped, so the
  * parser must see no secret. false: the body has no such string, and the parser
- * will name the body's fault.
+ * will report the error in the body.
  */
 static bool
 take_value(const struct http1_request *r, struct buf *value)

@@ -93,8 +93,8 @@ source_import_post(struct call *c)
 }
 
 /* POST /api/sources/{id}/authorise {"redirect_uri": URL}. Without redirect_uri
- * the browser comes back to the host that this request names: a loopback name
- * (guard_host), so no other machine. */
+ * the browser comes back to the host that this request names. That is a
+ * loopback name (guard_host), so it is no other machine. */
 void
 source_authorise_post(struct call *c)
 {

@@ -1,6 +1,6 @@
 /*
  * GET /api/executions/export, /api/audit/export: sends all items of the route
- * that the filters let through, one JSON object a line.
+ * that the filters let through, one JSON object per line.
  *
  * The items are read page by page. A page is asked for once the client has
  * taken most of the page before. So neither this process nor admind ever holds

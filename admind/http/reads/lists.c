@@ -20,7 +20,7 @@ object(struct call *c, struct ipc_frame *f)
 }
 
 /* Puts the filters as ADMIN_QUERY carries them. kind and state have members of
- * their own there. */
+ * their own in that message. */
 void
 lists_filters(const struct call *c, struct ipc_admin_query *q, struct buf *b)
 {

@@ -18,7 +18,7 @@ void export_get(struct call *);
 
 /* tail.c */
 void tail_get(struct call *);
-void tail_end_all(void); /* ends all open tails in order */
+void tail_end_all(void); /* ends all open tails */
 
 /* page.c */
 void page_get(struct call *);

@@ -6,12 +6,12 @@
  * with the same login. A client that reads too slowly is dropped: it can read
  * the missed lines from the lists.
  *
- * A stream ends with its login. A thief of both halves of a login would hear
+ * A stream ends with its login. A thief of both halves of a login would read
  * activity for as long as a stream outlives the login: after a logout, an
  * expiry, a new password or role, a deletion. The vault alone knows of all of
- * these, so it is asked about the login of every stream every TAIL_LOGIN_MS. No
- * answer counts as a login that ended, since the vault's logins end with the
- * vault. The last event says why.
+ * these, so it is asked about the login of every stream every TAIL_LOGIN_MS. If
+ * the vault does not answer, the login counts as ended, since the vault's
+ * logins end with the vault. The last event says why.
  */
 #include <sys/queue.h>
 
@@ -30,11 +30,12 @@
 #include "web.h"
 
 enum {
-	/* admind ends its answer after 60 s. After this time, admind hangs. */
+	/* admind ends its answer after 60 s. If it takes longer than this, it
+	 * hangs. */
 	TAIL_WAIT_MS = 90 * 1000,
 	/* How long a stream may outlive its login: as long as a page takes to
 	 * load. 16 streams (ACTIVITY_FOLLOWERS_MAX) then cost the vault eight
-	 * look-ups in a table a second. */
+	 * table look-ups per second. */
 	TAIL_LOGIN_MS = 2000,
 	TAIL_LOGIN_WAIT_MS = 10 * 1000 /* after this time, the vault hangs */
 };
@@ -56,7 +57,7 @@ static LIST_HEAD(, tail) tails = LIST_HEAD_INITIALIZER(tails);
 static void ask_again(struct tail *);
 static bool look_later(struct tail *);
 
-/* Frees a tail, but not its call: the answer to the call has freed it. */
+/* Frees a tail, but not its call, which was freed when it was answered. */
 static void
 forget(struct tail *t)
 {
@@ -99,7 +100,8 @@ gone(struct call *c)
 	tail_free(t);
 }
 
-/* Ends the answer; the client reads the rest and may come again. */
+/* Ends the answer. The client gets the bytes sent so far, and may connect
+ * again. */
 static void
 end(struct tail *t)
 {
@@ -180,8 +182,8 @@ look_later(struct tail *t)
 
 /* ---- events ---- */
 
-/* Sends one event a line. false: the client is slow, or admind's text is no
- * JSON. */
+/* Sends an event for each line. false: the client is slow, or admind's text is
+ * not JSON. */
 static bool
 put_lines(struct tail *t, const struct ipc_activity_lines *m)
 {
@@ -230,7 +232,7 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 				return;
 			}
 			(void)httpd_sse_comment(c->req);
-			/* admind has judged the login up to here */
+			/* until now admind itself has judged the login */
 			if (!look_later(t))
 				return;
 		}

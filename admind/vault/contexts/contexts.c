@@ -11,8 +11,8 @@
 #include "tlv.h"
 #include "version.h"
 
-/* One machine has one sandboxd. Requests for contexts of a few earlier epochs
- * may still arrive. */
+/* Epochs whose keys are kept. One machine has one sandboxd, but requests for
+ * contexts of a few earlier epochs may still arrive. */
 enum { EPOCHS_MAX = 8 };
 
 struct epoch_key {
@@ -143,7 +143,7 @@ allowed(uint8_t kind, uint8_t tag)
 /*
  * Checks a number of the material. admind may be hostile, and gives every
  * number that the version does not set. So admind can choose any value that an
- * administrator could have set for the server, but none beyond. It can't
+ * administrator could have set for the server, but no other value. It can't
  * replace a value that the version sets (put_limits).
  */
 static int
@@ -181,8 +181,8 @@ take_module(struct material *out, const struct tlv *f, struct err *err)
 /*
  * Reads the material strictly. The whole material is refused if it has a tag
  * that this kind may not carry, a repeated tag, a number that is not 8 bytes,
- * or a name without its value right after it. So no field that is not
- * understood is ever passed on.
+ * or a name without its value right after it. So only fields that are
+ * understood are passed on.
  */
 static int
 take_apart(
@@ -259,10 +259,10 @@ copy(struct buf *out, const struct material *m, uint8_t tag)
 }
 
 /*
- * Adds the limits. A limit that the version sets was reviewed, so it is used;
- * for any other limit admind's value (from its settings) is used. If bounds
- * were narrowed after the version was made, its value is moved to the nearest
- * bound. A person agreed to at least that much where this lowers the value.
+ * Adds the limits. A version's value was reviewed, so it is used. For a limit
+ * that the version does not set, admind's value (from its settings) is used. A
+ * version's value outside of bounds that were narrowed later is moved to the
+ * nearest bound. If this lowers the value, a person agreed to the higher value.
  */
 static int
 put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
@@ -307,7 +307,8 @@ version_names_secret(const uint8_t *fields, size_t n, struct ipc_bytes name)
  * Adds the secrets. Only from here does the plaintext of a stored secret leave
  * the vault. admind chooses what it sends and may be hostile. So a value is
  * added only if
- *   - the approval seal over exactly this pre-image verified (the caller did),
+ *   - the approval seal over exactly this pre-image is valid (the caller
+ *     checked the seal),
  *   - pre-image and seal both name the secret, so a human saw its name,
  *   - the stored value opens with an AAD made of this name and of the server
  *     that the pre-image names. A value of another server or of another secret
@@ -354,8 +355,9 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 }
 
 /* Adds the return key of a source. A source that names secrets may make the
- * value of the first one (credentials.h). The runner seals that value for us
- * under the return key. The return key comes before the secrets. */
+ * value of the first of them (credentials.h). The runner seals that value for
+ * us under the return key. In the context the return key comes before the
+ * secrets. */
 static void
 put_return_key(struct buf *out, const struct keys *k,
     const struct ipc_id *execution, const struct ipc_hash *version,
@@ -380,14 +382,14 @@ put_return_key(struct buf *out, const struct keys *k,
 }
 
 /*
- * Checks and uses up the approval of a call. If a person set that the version
- * must be confirmed, it gets no context until a person approved this call. The
- * caller's name and the listener are taken from the intent row. sandboxd
- * returns that row in the record of the call. So a hostile admind that lies
- * about the caller writes a wrong name into its own books, and needs an
- * approval of a call by that name. For any other version admind may bring an
- * approval because of its own policy. Such an approval must be valid, too, and
- * is used up.
+ * Checks and uses up the approval of a call. If a person set that calls of the
+ * version must be confirmed, this call gets no context until a person approved
+ * it. The caller's name and the listener are taken from the intent row.
+ * sandboxd returns that row in the record of the call. So a hostile admind that
+ * lies about the caller writes a wrong name into its own books, and needs an
+ * approval of a call by that caller. For any other version admind may bring an
+ * approval because of admind's own policy. Such an approval must be valid, too,
+ * and is used up.
  */
 static int
 confirm(struct contexts *c, const struct keys *k, const struct material *m,

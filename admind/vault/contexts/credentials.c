@@ -25,7 +25,7 @@ credentials_key(const struct keys *k, const struct ipc_id *execution,
 	buf_put(&b, version->b, sizeof(version->b));
 	buf_put(&b, server.p,
 	    server.n <= NAME_SERVER_MAX ? server.n : NAME_SERVER_MAX);
-	buf_putc(&b, '\0'); /* separates the names: no name has a NUL */
+	buf_putc(&b, '\0'); /* separates the names, which have no NUL */
 	buf_put(
 	    &b, secret.p, secret.n <= KEY_NAME_MAX ? secret.n : KEY_NAME_MAX);
 	/* A key made from only a part of these fields must never be used. */

@@ -4,12 +4,12 @@
  * change them.
  *
  * Each run has a key of its own for one secret. The key is made from our
- * secrets' key, the execution's id, the version's hash, its server's name and
- * the name of the secret that the version names. It leaves the vault only in
- * the sealed context of that run, beside the secrets. The runner encrypts its
- * result under the key; admind hands the result back, and the vault computes
- * the key again. Only one text is sealed under a key, because a run has one
- * result.
+ * secrets' key, the execution's id, the version's hash, the name of the
+ * version's server and the name of the secret that the version names. The key
+ * leaves the vault only in the sealed context of that run, together with the
+ * secrets. The runner encrypts its result under the key; admind hands the
+ * result back, and the vault computes the key again. Only one text is sealed
+ * under a key, because a run has one result.
  *
  * Python's standard library has HMAC and no cipher, so the sealed form is made
  * of HMAC-SHA256 alone: {16-byte nonce, ciphertext, 32-byte tag}. The keys
@@ -29,7 +29,8 @@ enum {
 	KEY_NAME_MAX = 255 /* of a secret, as in the database */
 };
 
-/* The key's name among a run's secrets: no secret has such a name. */
+/* The return key's name among a run's secrets. No secret has this name, because
+ * the names of secrets are in upper case. */
 #define CREDENTIAL_KEY_NAME "mcpbox_return_key"
 
 void credentials_key(const struct keys *, const struct ipc_id *execution,

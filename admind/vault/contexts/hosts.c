@@ -37,12 +37,12 @@ hosts_take(const struct tlv *f, bool *open, size_t *n, struct err *err)
  * A grant is added only if
  *   - it bears our seal of grants over just these bytes. A seal of a version or
  *     of a call does not pass. A person was shown the bytes, or an automatic
- *     policy of a person covered them (0038).
+ *     policy of a person covered them (decision 0038).
  *   - it grants network access to this server. A grant of another server is
  *     refused.
  * So admind can leave grants out, and can bring a grant that was revoked since
- * (0037). It can do nothing else. Above all it can't add a host that no person
- * approved for this server.
+ * (decision 0037). It can do nothing else. Above all it can't add a host that
+ * no person approved for this server.
  */
 static int
 put_grant(struct buf *out, const struct keys *k, struct ipc_bytes seal,

@@ -10,9 +10,9 @@
 
 /*
  * Adds the digests of the approved version's modules, ascending. A digest is
- * the last word of a lock line ("name version digest"). They are taken from the
- * version alone, so a call gets the modules that the reviewer was shown, even
- * if the database changed since.
+ * the last word of a lock line ("name version digest"). The digests are taken
+ * from the version alone, so a call gets the modules that the reviewer was
+ * shown, even if the database changed since.
  */
 static int
 put_modules(struct buf *out, const uint8_t *fields, size_t n, struct err *err)

@@ -9,9 +9,8 @@
 #include "buf.h"
 #include "err.h"
 
-/* Adds code with its modules, a command with its executable, or the
- * specification of a kind that our own code reads. 0, or -1 with
- * INVALID_REQUEST. */
+/* Adds the program: code with its modules, a command with its executable, or a
+ * specification that our own code reads. 0, or -1 with INVALID_REQUEST. */
 int recipe_kind(struct buf *out, const uint8_t *fields, size_t n, struct err *);
 /* Adds the form of the result, and the schema of its structured content. 0, or
  * -1 with INVALID_REQUEST. */

@@ -81,8 +81,8 @@ target_found(struct attempt *a)
 }
 
 /*
- * Begins a change, unless another one is in work. Otherwise a change of role
- * could seal a verifier that another change is just replacing, and the old
+ * Begins a change if no other change is under way. If two ran at once, a change
+ * of role could seal a verifier that the other change is replacing, and the old
  * password would come back.
  */
 static void
@@ -107,9 +107,9 @@ begin(struct attempt *a)
 
 /* ---- own password ---- */
 
-/* Returns the login that asked, if it did not end while we hashed. NULL: it
- * ended, or it must be an administrator's and is not; the attempt was
- * refused. */
+/* Returns the login that asked. NULL: the attempt was refused, because the
+ * login ended while we hashed or, if `administrator`, is not an
+ * administrator's. */
 static const struct session *
 still(struct attempt *a, bool administrator)
 {
@@ -212,7 +212,8 @@ own_password(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 }
 
 /* Makes the first administrator. SETUP comes only from the socket that admits
- * uid 0. admind commits it only while there is no administrator. */
+ * uid 0. admind commits the new account only while there is no administrator.
+ */
 static int
 setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
@@ -239,7 +240,8 @@ setup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Returns the error, or NULL if the change is known and has just its fields. */
+/* Returns the error, or NULL if the change is known and has exactly the fields
+ * that it needs. */
 static const char *
 unfit(struct attempt *a, const struct ipc_admin_change *m)
 {

@@ -181,10 +181,10 @@ attempt_right(struct attempt *a)
 /* ---- steps ---- */
 
 /*
- * Takes the verifier, which is empty if there is no such user. A verifier that
- * does not open was not made here for this name and role, or is an older one.
- * That is logged, and the attempt goes on as for an unknown user, at the same
- * cost.
+ * Takes the verifier from admind's answer. It is empty if there is no such
+ * user. A verifier that does not open was not made here for this name and role,
+ * or is an older one. The refusal is logged, and the attempt goes on as for an
+ * unknown user, at the same cost.
  */
 static void
 on_record(void *arg, struct ipc_frame *f, enum failure gone)
@@ -235,7 +235,8 @@ attempt_find(struct attempt *a, void (*then)(struct attempt *))
 		attempt_refuse(a, FAILURE_BUSY, "admind is not connected");
 }
 
-/* Goes on after a hash. The password is no longer needed. */
+/* Goes on after a thread used the password, which is wiped, because no later
+ * step needs it. */
 static void
 on_slot(struct slots_job *job, void *arg)
 {

@@ -48,7 +48,7 @@ struct attempt {
 /* Begins an attempt. NULL: the request was refused as busy. */
 struct attempt *attempt_new(struct port *, struct ipc_peer *, uint64_t request);
 void attempt_free(struct attempt *);
-/* These answer the request and free the attempt. */
+/* The next two functions answer the request and free the attempt. */
 void attempt_refuse(struct attempt *, enum failure, const char *message);
 void attempt_ok(struct attempt *);
 
@@ -60,10 +60,10 @@ bool attempt_role_ok(struct ipc_bytes);
 void attempt_copy(char *to, size_t size, struct ipc_bytes from);
 
 /*
- * Counts the attempt before the password is checked: in the buckets of
- * strangers (number NULL), of a device or of a login. attempt_right() takes the
- * count back. 0, or -1: the attempt was refused with RATE_LIMITED or BUSY, and
- * freed.
+ * Counts the attempt before the password is checked, in the buckets of
+ * strangers (number NULL) or in the bucket of a device or of a login (number).
+ * attempt_right() takes the count back. 0, or -1: the attempt was refused with
+ * RATE_LIMITED or BUSY, and freed.
  */
 int attempt_count(
     struct attempt *, enum throttle_what, const struct ipc_id *number);

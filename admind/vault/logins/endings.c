@@ -43,8 +43,8 @@ json_login(struct jsonw *w, const struct session *s, bool current)
 	jsonw_obj_end(w);
 }
 
-/* Finds the login that asks: *s, and *hash of its token. For root *s is NULL.
- * -1: the request was refused. */
+/* Finds the login that asks. *s receives the login (NULL for root), *hash the
+ * hash of the login's token. -1: the request was refused. */
 static int
 asker(struct port *port, struct ipc_peer *peer, uint64_t request,
     struct ipc_bytes token, struct ipc_hash *hash, const struct session **s)
@@ -138,7 +138,7 @@ login_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (memcmp(m.login.b, none.b, sizeof(none.b)) != 0) {
 		r = sessions_by_id(port->v->sessions, &m.login, now_boot_ms());
 		/* a person who may not see this login gets the same answer as
-		 * if there were none */
+		 * if the login did not exist */
 		if (r == NULL ||
 		    (!all_of(s) && strcmp(r->username, actor) != 0)) {
 			(void)ipc_refuse(peer, m.request, FAILURE_NOT_FOUND,

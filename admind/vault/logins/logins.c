@@ -15,7 +15,8 @@
  * Argon2id hash on one thread, and is counted here, where the count can't be
  * left out. An unknown name takes the same path at the same cost and with the
  * same counts. The web process can name only a device that it knows, because it
- * can't make a device's MAC. The source is just what the web process says.
+ * can't make a device's MAC. A login's source and agent are only claims of the
+ * web process.
  */
 #include <string.h>
 
@@ -24,8 +25,8 @@
 #include "log.h"
 #include "logins.h"
 
-/* Replaces every name that can't exist, so that all these share one bucket and
- * take the usual path. */
+/* The name used in place of every name that can't exist. So all such names
+ * share one bucket and take the usual path. */
 static const char invalid[] = "(invalid)";
 
 /* Makes the login after its audit row is committed, so that no login lacks a

@@ -71,9 +71,9 @@ whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* admind learns whose login a token's hash belongs to, and can do nothing else
- * with the hash: its socket may not send a login's messages, and elsewhere a
- * hash is no token. */
+/* Tells admind whose login a token's hash belongs to. admind can do nothing
+ * else with the hash: admind's socket may not send a login's messages, and the
+ * other sockets take only a token, never a token's hash. */
 static int
 session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

@@ -22,8 +22,8 @@ enum {
 	VAULT_ASK_MS = 5000,
 	/* Requests of all peers that wait for an answer. */
 	VAULT_OPS_MAX = 256,
-	/* Further requests of root alone, so that a flood of logins can't lock
-	 * root out. */
+	/* Further requests, which only root may make, so that a flood of logins
+	 * can't lock root out. */
 	VAULT_OPS_ROOT = 16
 };
 
@@ -50,7 +50,7 @@ struct vault {
 	struct throttle *throttle;
 	struct verifiers *verifiers;
 	size_t strangers; /* at most ATTEMPT_STRANGERS_MAX */
-	/* The change of an administrator that is in work, or NULL. */
+	/* The change of an administrator that is under way, or NULL. */
 	const struct attempt *changing;
 	struct port admind, web, ctl, sandboxd;
 	struct caller *callers; /* connected peers, newest first */
@@ -78,7 +78,7 @@ struct vault_ref callers_ref(
     const struct port *, struct ipc_peer *, uint64_t request);
 /* Returns whether one more request may begin (VAULT_OPS_MAX). */
 bool callers_room(const struct port *);
-/* These do nothing when the caller is gone. */
+/* The next five functions do nothing when the caller is gone. */
 void callers_answer(
     struct vault *, struct vault_ref, enum ipc_type, const void *msg);
 void callers_ok(struct vault *, struct vault_ref);

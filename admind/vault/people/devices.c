@@ -8,9 +8,10 @@
 enum { FIXED = 1 + 8 + 16, BODY_MAX = FIXED + SESSIONS_USER_MAX };
 
 /*
- * Seals the fixed part and the name. The name is in the MACed bytes but not in
- * the text, so a person's cookie is invalid for another name and does not tell
- * whose it is. The text has the fixed part, and the seal without its body.
+ * Seals the fixed part and the name. The cookie's text has the fixed part and
+ * the seal without its body, so it lacks the name. But the MAC covers the name.
+ * So a person's cookie is invalid for another name, and does not show whose it
+ * is.
  */
 static int
 seal(const struct keys *keys, const uint8_t fixed[FIXED], const char *username,

@@ -30,7 +30,7 @@ struct devices_text {
 int devices_make(const struct keys *, enum devices_kind, const char *username,
     uint64_t now_s, struct devices_text *out);
 /* Returns whether the text was made here for this person, and is not too old.
- * *number receives its random part. */
+ * *number receives the text's random part. */
 bool devices_check(const struct keys *, const char *username,
     struct ipc_bytes text, uint64_t now_s, struct ipc_id *number);
 

@@ -46,20 +46,20 @@ struct session {
 	struct session_origin from;
 	/* Unix time, for showing */
 	uint64_t created_ms, seen_ms, expires_ms, idle_ms;
-	/* CLOCK_BOOTTIME: the login's end, and its end if it is not used */
+	/* CLOCK_BOOTTIME: the login's end, and its end if it stays unused */
 	uint64_t deadline_ms, idle_deadline_ms;
 	uint64_t serial; /* order of creation */
 };
 
 struct sessions;
 
-/* ttl_ms: life of a login; idle_ms: an unused login ends after this time. NULL
- * without memory. */
+/* ttl_ms: a login lasts at most so long; idle_ms: an unused login ends after
+ * this time. NULL without memory. */
 struct sessions *sessions_new(uint64_t ttl_ms, uint64_t idle_ms);
 void sessions_free(struct sessions *);
 
-/* Adds a login; token receives its text, which is kept nowhere. The result
- * lives until the login ends. NULL: too many logins. */
+/* Adds a login; token receives the text of the login's token, which is kept
+ * nowhere. The result lives until the login ends. NULL: too many logins. */
 const struct session *sessions_add(struct sessions *, const char *username,
     const char *role, const struct session_origin *, uint64_t boot_ms,
     uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
@@ -67,11 +67,12 @@ const struct session *sessions_add(struct sessions *, const char *username,
  * sessions_find. */
 void sessions_touch(struct sessions *, const struct session *, uint64_t boot_ms,
     uint64_t unix_ms);
-/* Finds a login by the token's SHA-256; NULL if unknown or over. */
+/* Finds a login by the token's SHA-256; NULL if there is none or it has ended.
+ */
 const struct session *sessions_find(
     struct sessions *, const struct ipc_hash *, uint64_t boot_ms);
-/* Finds a login by the token's text, of any length; *hash (may be NULL)
- * receives its SHA-256. */
+/* Finds a login by the token's text, of any length; *hash receives the SHA-256
+ * of the text (hash may be NULL). */
 const struct session *sessions_find_text(struct sessions *, struct ipc_bytes,
     uint64_t boot_ms, struct ipc_hash *hash);
 void sessions_end(struct sessions *, const struct ipc_hash *);
@@ -79,7 +80,7 @@ void sessions_end(struct sessions *, const struct ipc_hash *);
  * no exception). Returns the number of logins that it ended. */
 size_t sessions_end_user(
     struct sessions *, const char *username, const struct ipc_hash *keep);
-/* Finds a login by its id; NULL if unknown or over. */
+/* Finds a login by its id; NULL if there is none or it has ended. */
 const struct session *sessions_by_id(
     struct sessions *, const struct ipc_id *, uint64_t boot_ms);
 /* Returns the first live login from row *at on, and sets *at to the row after

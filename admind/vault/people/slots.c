@@ -126,8 +126,8 @@ thread(void *arg)
 		if (j->stranger)
 			s->busy--;
 		push(&s->done, j);
-		/* Fails only if the counter overflows; then the loop is woken
-		 * anyway. */
+		/* The write fails only if the counter would overflow; then the
+		 * loop is woken anyway. */
 		(void)!write(s->wake, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -153,10 +153,10 @@ woken(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Writes a PHC string (RFC 9106 parameters, standard base64 without padding)
- * with random salt and hash. No password is known to fit it, and a check
- * against it costs as much as against a real one. No hash is computed for it,
- * because the start must not wait for that.
+ * Writes the decoy: a PHC string (RFC 9106 parameters, standard base64 without
+ * padding) with random salt and hash. No password is known to fit the decoy,
+ * and a check against it costs as much as against a real verifier. The hash is
+ * not computed from a password, because the start must not wait for that.
  */
 static void
 make_decoy(struct slots *s)
@@ -235,8 +235,9 @@ close_door(struct err *err)
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 #undef DENY
-	/* LeakSanitizer clones a tracer at exit; such builds are never
-	 * installed (confine.c leaves out its filter likewise). */
+	/* Builds with AddressSanitizer have no filter, here and in confine.c:
+	 * LeakSanitizer clones a tracer at exit. Such builds are never
+	 * installed. */
 #ifdef __SANITIZE_ADDRESS__
 	return 0;
 #endif
@@ -305,8 +306,8 @@ slots_submit(struct slots *s, struct slots_job *j)
 	pthread_mutex_lock(&s->lock);
 	if (s->nthreads > 0 && q->n < SLOTS_QUEUE) {
 		push(q, j);
-		/* wakes all: a single woken thread could be one that may not
-		 * take this job */
+		/* wakes all threads: a single woken thread could be one that
+		 * may not take this job */
 		pthread_cond_broadcast(&s->work);
 		rc = 0;
 	}

@@ -23,10 +23,10 @@ struct slots;
 
 enum {
 	SLOTS_THREADS = 2,
-	/* Jobs in each queue. At 0.1 s a job the last one waits 1.6 s. */
+	/* Jobs in each queue. At 0.1 s per job the last job waits 1.6 s. */
 	SLOTS_QUEUE = 16,
 	SLOTS_PASSWORD_MAX = 512, /* 128 characters of at most 4 bytes */
-	SLOTS_ENCODED_MAX = 256   /* a PHC string of ours has about 100 */
+	SLOTS_ENCODED_MAX = 256   /* our PHC strings have about 100 */
 };
 
 enum slots_what {
@@ -50,8 +50,8 @@ struct slots_job {
 };
 
 /* Makes the queues and the decoy verifier, but no threads yet. memory_kib and
- * passes are parameters of Argon2 (RFC 9106); it uses one lane. NULL with
- * err. */
+ * passes are parameters of Argon2 (RFC 9106), which uses one lane here. NULL
+ * with err. */
 struct slots *slots_new(
     struct event_base *, uint32_t memory_kib, uint32_t passes, struct err *);
 /*

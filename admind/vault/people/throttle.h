@@ -3,8 +3,8 @@
  * come from the caller, so that tests need not wait.
  *
  * An attempt is counted before the password is checked, so many attempts at
- * once gain nothing. It is given back if the password was right, so only
- * failures cost.
+ * once gain nothing. The attempt is given back if the password was right, so
+ * only failures cost.
  */
 #ifndef THROTTLE_H
 #define THROTTLE_H
@@ -15,16 +15,16 @@
 
 enum {
 	/* Remembered buckets. To push out a bucket that was just used up, a
-	 * guesser must use up as many others, and each attempt costs a password
-	 * hash. By then the first bucket is full again anyway. */
+	 * guesser must use up this many others, and each attempt costs a
+	 * password hash. By then the first bucket is full again anyway. */
 	THROTTLE_BUCKETS = 1024,
 	/* After the burst one attempt is allowed in each period. That is 28,800
 	 * guesses a day at a name, against passwords of at least 12 characters.
 	 * A person who mistypes five times notices nothing. */
 	THROTTLE_PERIOD_MS = 3000,
-	/* For all strangers together, whatever names they try. */
+	/* The same for the attempts of all strangers together, at any names. */
 	THROTTLE_ALL_PERIOD_MS = 1000,
-	THROTTLE_ALL_BURSTS = 6 /* in bursts of one name */
+	THROTTLE_ALL_BURSTS = 6 /* as a multiple of one name's burst */
 };
 
 enum throttle_what {

@@ -75,8 +75,8 @@ context_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Gives the key that MACs MCP session ids. They convey no authority: a holder
- * of the key can make a gateway believe in a session, but not in a
+/* Gives the key that MACs MCP session ids. Such ids convey no authority: a
+ * holder of the key can make a gateway believe in a session, but not in a
  * principal. */
 static int
 session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -88,8 +88,8 @@ session_key(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	memset(&k, 0, sizeof(k));
-	/* While two keys are valid, the older one is used, so that sessions go
-	 * on. */
+	/* While two keys are valid, the older key is used, so that the ids of
+	 * present sessions stay valid. */
 	keys =
 	    port->v->keys->also != NULL ? port->v->keys->also : port->v->keys;
 	k.key = ipc_bytes(keys->mcp_session, KEY_LEN);
@@ -148,7 +148,7 @@ audit_sign(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Writes one object for each layer, from the lines "name=state". */
+/* Answers with one JSON object for each layer, from the lines "name=state". */
 static int
 doctor(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {

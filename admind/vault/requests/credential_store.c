@@ -95,8 +95,9 @@ credential_store_message(
 		return 0;
 	}
 	buf_init(&value, SECRET_VALUE_MAX);
-	/* A run that began before the master key changed sealed under the older
-	 * key. keys->also has that key until it is forgotten. */
+	/* A run that began before the master key changed sealed its result
+	 * under a key made from the older key. keys->also has that key until it
+	 * is forgotten. */
 	for (k = port->v->keys; k != NULL && rc == -1; k = k->also) {
 		credentials_key(
 		    k, &m.execution, &m.version, m.server, m.key, key);

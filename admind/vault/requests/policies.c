@@ -163,9 +163,9 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 		answer(op);
 }
 
-/* Finds the person who asks: uid 0, or the user of a login, which must be an
- * administrator's if `sets`. actor receives the name, even if -1 is returned,
- * if it is known. */
+/* Finds the person who asks: uid 0, or the user of a login. If `sets`, the
+ * login must be an administrator's. actor receives the person's name if it is
+ * known, even if -1 is returned. */
 static int
 who(struct port *port, struct ipc_bytes token, bool sets,
     char actor[POLICY_ACTOR_MAX + 1], struct err *err)

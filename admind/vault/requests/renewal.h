@@ -1,6 +1,6 @@
 /*
- * Makes the values that are stored under the master key again under the newest
- * key, for rotate.c. No I/O.
+ * Seals or signs stored values again with the newest master key, for rotate.c.
+ * No I/O.
  *
  * A hostile admind that brings rows of its choice gains nothing. A row is
  * renewed only if it opens at its place, or verifies for its purpose. A renewed
@@ -43,9 +43,9 @@ struct renewal_row {
 int renewal_next(struct tlv_reader *, struct renewal_row *);
 
 /*
- * Makes a row's value again under the newest key, and replaces the content of
- * out. 0; -1: no valid key opens the value, or it is not of this kind
- * (FORBIDDEN, NOT_APPROVED), or there is no memory (BUSY, TOO_LARGE).
+ * Seals or signs a row's value again with the newest key, and replaces the
+ * content of out. 0; -1: no valid key opens the value, or it is not of this
+ * kind (FORBIDDEN, NOT_APPROVED), or there is no memory (BUSY, TOO_LARGE).
  */
 int renewal_make(struct vault *, enum renewal_kind, const struct renewal_row *,
     struct buf *out, struct err *);

@@ -26,9 +26,9 @@
 #include "requests.h"
 
 enum {
-	/* Time for which the older key still opens values after the end. Calls
-	 * that had read their seal or secret before the end get their context
-	 * within this time. */
+	/* Time for which the older key still opens values after a rotation's
+	 * end. Calls that read their seal or secret before that end get their
+	 * context within this time. */
 	FORGET_S = 30,
 	NAMES_MAX = 4096, /* bytes, for names of unreadable values */
 	AFTER_MAX = 600   /* a kind's number and an id */
@@ -140,8 +140,8 @@ step_answer(struct step *s)
 	step_free(s);
 }
 
-/* Returns true if admind's answer is not `want`, after it refused the request
- * because of that answer and ended the step. */
+/* Returns false if admind's answer is of type `want`. Otherwise refuses the
+ * request because of the answer, ends the step and returns true. */
 static bool
 failed(struct step *s, struct ipc_frame *f, enum ipc_type want)
 {
@@ -197,8 +197,9 @@ on_begun(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 /*
- * Begins a rotation. The database learns of the key before the vault uses it,
- * because it accepts no value under a key that it does not know (key_stays()).
+ * Begins a rotation. The database learns of the key before the vault uses the
+ * key, because the database accepts no value under a key that it does not know
+ * (key_stays()).
  */
 static int
 key_next(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
@@ -238,9 +239,9 @@ noted(void *arg, struct ipc_frame *f, enum failure gone)
 		    "admind did not note that a rotation is under way");
 }
 
-/* Tells admind of a rotation, for example if both key files were there at the
- * start. New values are sealed with the newer key, so the database must know
- * that key. */
+/* Tells admind of a rotation that is under way, for example because both key
+ * files were there at the start. New values are sealed with the newer key, so
+ * the database must know that key. */
 void
 rotate_admind_up(struct vault *v)
 {
@@ -316,8 +317,8 @@ take_row(struct step *s, const struct renewal_row *r)
 
 /* Opens or renews all rows. A step that only checks does not use the older key
  * after the rotation has ended: that key is about to be forgotten, so values
- * that only it opens are lost. 0: all were read; -1: malformed; -2: without
- * memory. */
+ * that only this key opens are lost. 0: all were read; -1: malformed; -2:
+ * without memory. */
 static int
 take_rows(struct step *s, struct tlv_reader *in, struct ipc_bytes *last)
 {

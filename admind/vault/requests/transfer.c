@@ -1,6 +1,6 @@
 /*
- * Exports: the SHA-256 of an export is sealed when it leaves, and recognised
- * when it comes back.
+ * Exports: the SHA-256 of an export is sealed when the export leaves, and
+ * recognised when it comes back.
  *
  * admind and uid 0 may ask. Both could have content of their choice sealed,
  * since they make it. A seal conveys that these bytes were an export of this

@@ -78,7 +78,7 @@ calls_seal(const struct calls *c, const struct keys *k,
 	return 0;
 }
 
-/* Returns whether the field is there with this value. */
+/* Returns whether the list has a field of this tag with this value. */
 static bool
 says(const uint8_t *fields, size_t n, uint8_t tag, const void *p, size_t len)
 {

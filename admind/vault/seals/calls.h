@@ -10,9 +10,9 @@
  * A seal can be used only once, even if admind is hostile: a used seal is
  * remembered until it has expired. A restart forgets the used seals. So a seal
  * names the vault process that made it, and no later process accepts it: a
- * person is asked again. The wall clock may be set on and back again before a
- * seal expires. So a seal also expires by CLOCK_BOOTTIME, and only then is its
- * use forgotten.
+ * person is asked again. The wall clock may be set forward and back again
+ * before a seal expires. So a seal also expires by CLOCK_BOOTTIME, and only
+ * then is its use forgotten.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -59,10 +59,11 @@ struct calls_time {
 struct calls *calls_new(void);
 
 /*
- * Seals the fields of a request's pre-image. *hash receives its SHA-256.
- * Replaces the content of out. 0; -1: INVALID_PARAMS (no pre-image of a call,
- * or that of another request), ALREADY_DECIDED (the request has expired),
- * TOO_LARGE (the seal would be valid for longer than CALLREQ_LIFE_MAX_MS).
+ * Seals the fields of a request's pre-image. *hash receives the pre-image's
+ * SHA-256. Replaces the content of out. 0; -1: INVALID_PARAMS (no pre-image of
+ * a call, or the pre-image of another request), ALREADY_DECIDED (the request
+ * has expired), TOO_LARGE (the seal would be valid for longer than
+ * CALLREQ_LIFE_MAX_MS).
  */
 int calls_seal(const struct calls *, const struct keys *,
     const struct ipc_id *request, struct ipc_bytes preimage,

@@ -24,9 +24,10 @@ put_text(struct buf *w, uint8_t tag, struct ipc_bytes text)
 
 /*
  * The sealed fields are taken from the pre-image whose hash the person was
- * shown, by the only strict reader. The request's id is among them, so an
- * approval of one request can't be used for another request of the same content
- * (for example when the grant was asked for again after a refusal).
+ * shown. Every program reads it with grantreq_read(), which is strict. The
+ * request's id is among the sealed fields, so an approval of one request can't
+ * be used for another request of the same content (for example when the grant
+ * was asked for again after a refusal).
  */
 int
 grants_seal(const struct keys *k, const struct ipc_id *request,
@@ -74,7 +75,7 @@ grants_seal(const struct keys *k, const struct ipc_id *request,
 	return 0;
 }
 
-/* Returns whether the field is there with this value. */
+/* Returns whether the list has a field of this tag with this value. */
 static bool
 says(const uint8_t *fields, size_t n, uint8_t tag, const void *p, size_t len)
 {

@@ -35,7 +35,7 @@ enum grants_tag {
 /*
  * Seals the fields of this request's pre-image, which is read strictly. *hash
  * receives the pre-image's SHA-256. Replaces the content of out. 0; -1:
- * INVALID_PARAMS (no grant, or that of another request), MISSING_GRANT (a
+ * INVALID_PARAMS (no grant, or the grant of another request), MISSING_GRANT (a
  * module that was not recorded).
  */
 int grants_seal(const struct keys *, const struct ipc_id *request,
@@ -47,8 +47,9 @@ int grants_seal(const struct keys *, const struct ipc_id *request,
 int grants_check(const struct keys *, struct ipc_bytes seal,
     struct ipc_bytes preimage, const uint8_t **fields, size_t *n, struct err *);
 
-/* Seals a first approval of this request, whose content has this hash (of any
- * kind but a call). Replaces the content of out. 0 or -1. */
+/* Seals a first approval of this request, which may be of any kind but a call.
+ * The hash is that of the request's content. Replaces the content of out. 0 or
+ * -1. */
 int grants_first_seal(const struct keys *, const struct ipc_id *request,
     const struct ipc_hash *, struct ipc_bytes approver, uint64_t time_us,
     struct buf *out, struct err *);

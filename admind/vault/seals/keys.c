@@ -193,10 +193,10 @@ stand_in(int fd)
 }
 
 /*
- * Opens the credential that holds the key of that name: the one that was kept
- * sealed, else the plain one. 1 with *fd open and its path in name; 0: there is
- * none; -1 with err. Any other error than a missing file is returned, so that
- * it never leads silently to another key.
+ * Opens the credential that holds the key of that name: the credential that was
+ * kept sealed, else the plain credential. 1 with *fd open and its path in name;
+ * 0: there is none; -1 with err. Any other error than a missing file is
+ * returned, so that it never leads silently to another key.
  */
 static int
 open_credential(const char *key, char name[PATH_LEN], int *fd, struct err *err)
@@ -278,8 +278,8 @@ keys_load(const char *path, bool *locked, bool *is_credential, struct err *err)
 }
 
 /* Returns whether fd is memory that no process can change. A key that
- * systemd-creds keeps sealed comes so, because it has no plain file (decision
- * 0058). */
+ * systemd-creds keeps sealed comes in such memory, because it has no plain file
+ * (decision 0058). */
 static bool
 is_sealed_memory(int fd)
 {
@@ -294,9 +294,9 @@ is_sealed_memory(int fd)
  * The descriptor comes from uid 0's socket, whose peer could read every key
  * anyway. The rules for the file still apply. Otherwise a key that others can
  * read, or that is on no disk, would be refused only at the next start, when
- * values are already sealed with it. If the service manager reads the files for
- * us, root owns them, or they are sealed and only in memory here. Otherwise
- * this user owns them.
+ * values are already sealed with it. If the service manager reads the key files
+ * for us (`credential`), root owns them, or they are sealed and only in memory
+ * here. Otherwise this user owns them.
  */
 struct keys *
 keys_read(int fd, bool credential, struct err *err)

@@ -1,5 +1,6 @@
 /*
- * Seals: decisions of persons that the vault made, and that others keep for it.
+ * Seals: the vault's proofs, mostly of persons' decisions. Other processes keep
+ * them for the vault.
  *
  * Form: {u8 format 2, 8-byte key id, body, 32-byte HMAC-SHA256}; seals made
  * before rotation existed are {u8 format 1, body, MAC}. The MAC is over the
@@ -8,8 +9,8 @@
  * its own. So no other value that was MACed under any key of ours can pass for
  * a seal of that purpose.
  *
- * A new kind of seal needs a row here, and a row of renewal.h if it is stored
- * anywhere.
+ * A new kind of seal needs a row in MACS_PURPOSES, and a row in renewal.h if
+ * seals of this kind are stored anywhere.
  */
 #ifndef MACS_H
 #define MACS_H

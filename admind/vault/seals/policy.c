@@ -42,8 +42,9 @@ read_body(const uint8_t *body, size_t n, struct policy *p)
 
 /*
  * admind may bring nothing, an older policy, or a policy of its own making.
- * Only a policy of ours that is not older replaces the present one. One with an
- * equal serial is the same policy, perhaps sealed again under a newer key.
+ * Only a policy of ours that is not older replaces the present one. A policy
+ * with an equal serial is the same policy, perhaps sealed again under a newer
+ * key.
  */
 void
 policy_take(const struct keys *k, struct ipc_bytes seal, struct policy *newest)

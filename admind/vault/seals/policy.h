@@ -1,8 +1,8 @@
 /*
- * Policies of review: which queue needs one person, two, or none (0038). We
- * seal a policy for an administrator's login, and admind stores it. We remember
- * the newest policy that we saw or made. Until the vault restarts, no older
- * policy counts again.
+ * Policies of review: which queue needs one person, two, or none (decision
+ * 0038). We seal a policy for an administrator's login, and admind stores it.
+ * We remember the newest policy that we saw or made. Until the vault restarts,
+ * no older policy counts again.
  */
 #ifndef POLICY_H
 #define POLICY_H
@@ -21,10 +21,10 @@ enum {
 };
 
 enum policy_tag {
-	POLICY_SERIAL = 1, /* u64: Unix time in us of its making; rises */
-	POLICY_MODES = 2,  /* enum review_mode, one byte a queue */
+	POLICY_SERIAL = 1, /* u64: Unix time of making, in us; only rises */
+	POLICY_MODES = 2,  /* enum review_mode, one byte per queue */
 	POLICY_ACTOR = 3,
-	POLICY_UNTIL_US = 4 /* u64: end of automatic modes; 0: no mode is */
+	POLICY_UNTIL_US = 4 /* u64: end of automatic modes; 0: none */
 };
 
 struct policy {
@@ -35,7 +35,7 @@ struct policy {
 	struct ipc_hash seal; /* SHA-256 of the sealed form; zero: none */
 };
 
-/* Sets the policy that holds before any was set: REVIEW_REQUIRE for each
+/* Sets the policy that holds before a person set one: REVIEW_REQUIRE for each
  * queue. */
 void policy_default(struct policy *);
 

@@ -2,7 +2,7 @@
  * Approval seals: the vault's proof that a human approved exactly this content.
  *
  * Form: macs.h, purpose MACS_VERSION; the body is a TLV list of enum seal_tag.
- * admind keeps seals beside the versions and brings them back with each context
+ * admind keeps the seals of versions, and brings a seal back with each context
  * to be sealed.
  */
 #ifndef SEAL_H

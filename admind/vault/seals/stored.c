@@ -11,8 +11,8 @@ enum {
 	AAD_MAX = 512 /* for the table and two names */
 };
 
-/* The tables' names in the AAD. They keep their first names, so that stored
- * values still open. */
+/* The tables' names in the AAD. These are the names that the tables first had,
+ * so that values stored then still open. */
 static const char *const tables[] = {
     [STORED_SECRETS] = "server_secrets",
     [STORED_VERIFIERS] = "administrators",
@@ -85,8 +85,8 @@ open_by(const struct keys *k, const struct stored_place *at,
 	return 0;
 }
 
-/* A value of FORMAT_FIRST names no key, so every valid key is tried. GCM tells
- * the right one. */
+/* A value of FORMAT_FIRST names no key, so every valid key is tried. The key
+ * whose GCM tag fits is the right one. */
 int
 stored_open(const struct keys *k, const struct stored_place *at,
     const uint8_t *p, size_t n, struct buf *out, struct err *err)
@@ -105,7 +105,8 @@ stored_open(const struct keys *k, const struct stored_place *at,
 		    "stored value is of a master key that is not here");
 	if (make_aad(at, &aad, err) == -1)
 		return -1;
-	/* Room for the tag, too, which gcm_open reads with the rest. */
+	/* The reserved bytes have room for the tag, too, although gcm_open
+	 * writes only the plaintext. */
 	buf_init(&w, out->max + GCM_TAG_LEN);
 	buf_reserve(&w, n - head - GCM_NONCE_LEN);
 	if (w.failed) {

@@ -1,4 +1,4 @@
-/* admind about its work: live tail and metrics. */
+/* Messages by which admind reports its work: live tail and metrics. */
 #ifndef IPC_MESSAGES_ACTIVITY_H
 #define IPC_MESSAGES_ACTIVITY_H
 

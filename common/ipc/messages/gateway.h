@@ -1,6 +1,6 @@
 /*
- * gatewayd asks admind for principals, lists and calls. admind tells it of
- * changes.
+ * gatewayd asks admind for principals, lists and calls. admind tells gatewayd
+ * of changes.
  */
 #ifndef IPC_MESSAGES_GATEWAY_H
 #define IPC_MESSAGES_GATEWAY_H

@@ -1,6 +1,6 @@
 /*
- * admind and sandboxd: contexts that wait for their RUN, and the records of
- * those that ran.
+ * Between admind and sandboxd: contexts that wait for their RUN, and the
+ * records of the contexts that ran.
  */
 #ifndef IPC_MESSAGES_HELD_H
 #define IPC_MESSAGES_HELD_H

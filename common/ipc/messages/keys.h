@@ -1,6 +1,6 @@
 /*
- * A new master key: mcpboxctl drives the vault, which renews the values at
- * admind.
+ * A change of the master key. mcpboxctl drives the vault, which seals admind's
+ * stored values again with the new key.
  */
 #ifndef IPC_MESSAGES_KEYS_H
 #define IPC_MESSAGES_KEYS_H

@@ -1,6 +1,6 @@
 /*
- * People at the vault, by admind-http and mcpboxctl: logins, decisions,
- * secrets.
+ * Requests of people to the vault, by admind-http and mcpboxctl: logins,
+ * decisions, secrets.
  */
 #ifndef IPC_MESSAGES_LOGIN_H
 #define IPC_MESSAGES_LOGIN_H

@@ -1,6 +1,6 @@
 /*
- * Calls that connect: sandboxd-egress with sandboxd and peek, and grants that
- * change while a call runs.
+ * Connections of calls, between sandboxd-egress, sandboxd and peek. Also grants
+ * that change while a call runs.
  */
 #ifndef IPC_MESSAGES_NET_H
 #define IPC_MESSAGES_NET_H

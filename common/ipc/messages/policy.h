@@ -1,4 +1,5 @@
-/* Policies of review: people at the vault, and the vault at admind. */
+/* Policies of review: requests of people to the vault, and of the vault to
+ * admind. */
 #ifndef IPC_MESSAGES_POLICY_H
 #define IPC_MESSAGES_POLICY_H
 

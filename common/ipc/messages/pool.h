@@ -1,6 +1,6 @@
 /*
- * sandboxd with sandboxd-spawn, sandboxd-store, pool-init and the zygotes: the
- * pool, its runners, the module store.
+ * Between sandboxd and sandboxd-spawn, sandboxd-store, pool-init and the
+ * zygotes: the pool, its runners, the module store.
  */
 #ifndef IPC_MESSAGES_POOL_H
 #define IPC_MESSAGES_POOL_H

@@ -1,5 +1,6 @@
 /*
- * People at admind: lists and objects, and the content of approval requests.
+ * Requests of people to admind: lists and objects, and the content of approval
+ * requests.
  */
 #ifndef IPC_MESSAGES_QUERY_H
 #define IPC_MESSAGES_QUERY_H

@@ -1,6 +1,6 @@
 /*
- * A call at the sandbox: gatewayd, or admind for calls of its own, runs a held
- * context.
+ * Running a call: gatewayd, or admind for its own calls, makes sandboxd run a
+ * held context.
  */
 #ifndef IPC_MESSAGES_RUN_H
 #define IPC_MESSAGES_RUN_H

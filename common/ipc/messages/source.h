@@ -1,4 +1,5 @@
-/* Other MCP servers, OAuth and OpenAPI documents, by people at admind. */
+/* Requests of people to admind about other MCP servers, OAuth and OpenAPI
+ * documents. */
 #ifndef IPC_MESSAGES_SOURCE_H
 #define IPC_MESSAGES_SOURCE_H
 

@@ -1,4 +1,4 @@
-/* API tokens: made and ended at admind, forgotten by gatewayd. */
+/* API tokens: admind makes and ends them, then gatewayd forgets them. */
 #ifndef IPC_MESSAGES_TOKENS_H
 #define IPC_MESSAGES_TOKENS_H
 

@@ -1,5 +1,5 @@
 /*
- * The vault with admind and with sandboxd: contexts, values stored and loaded,
+ * Between the vault and admind or sandboxd: contexts, values stored and loaded,
  * keys given out.
  */
 #ifndef IPC_MESSAGES_VAULT_H

@@ -114,10 +114,11 @@ judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4])
 
 /*
  * Finds the IPv4 addresses that an IPv6 address may lead to. This machine or a
- * relay can send a packet for such an address on as IPv4 to the inner address.
- * So the inner address is judged as well, and unless it is public, the IPv6
- * address is refused. A tool that can't reach 10.0.0.1 does not reach it
- * through 64:ff9b::a00:1, and a grant of one spelling opens no other.
+ * relay can forward a packet for such an address, as IPv4, to the IPv4 address
+ * inside it (the inner address). So the inner address is judged as well, and
+ * unless it is public, the IPv6 address is refused. A tool that can't reach
+ * 10.0.0.1 does not reach it through 64:ff9b::a00:1, and a grant of one
+ * spelling opens no other.
  */
 static size_t
 inside(const uint8_t *b, const struct judge_prefixes *nat64,
@@ -137,7 +138,8 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 	    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, {9, 10, 11, 12}},
 	    /* 6to4, RFC 3056 */
 	    {{0x20, 0x02}, 16, {2, 3, 4, 5}},
-	    /* Teredo, RFC 4380: the server; the client comes below */
+	    /* Teredo, RFC 4380: the server's address; the client's is found
+	     * below */
 	    {{0x20, 0x01, 0, 0}, 32, {4, 5, 6, 7}},
 	};
 	size_t n = 0;
@@ -161,8 +163,8 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 		memcpy(out[n], b + 12, 4);
 		n++;
 	}
-	/* The blocks above can't have a provider's own NAT64 prefix, which is
-	 * global unicast for all other networks. */
+	/* The table above can't have the NAT64 prefix of a provider: for all
+	 * other networks that prefix is global unicast. */
 	for (size_t i = 0; i < nat64->n; i++)
 		if (address_prefix(
 			b, nat64->prefix[i].b, nat64->prefix[i].bits)) {
@@ -197,7 +199,7 @@ judge_address(const struct address *a, const struct judge_prefixes *nat64)
 	v = look_up(v6, sizeof(v6) / sizeof(v6[0]), a->b);
 	for (size_t i = 0; i < n; i++)
 		if ((in = judge_v4(inner[i])).class != JUDGE_PUBLIC) {
-			/* The inner address says more than the outer block. */
+			/* `in` explains the refusal better than v does. */
 			in.class = JUDGE_NEVER;
 			return in;
 		}

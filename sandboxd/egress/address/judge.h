@@ -1,6 +1,7 @@
 /*
  * The address policy: gives each address a class, without looking at grants. No
- * I/O. judge.c has the blocks of addresses and the document that defines each.
+ * I/O. judge.c has the blocks of addresses and the document that defines each
+ * block.
  */
 #ifndef JUDGE_H
 #define JUDGE_H

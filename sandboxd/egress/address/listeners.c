@@ -18,9 +18,9 @@ enum {
 };
 
 /*
- * The tables of this network namespace, opened before confinement. Each read
- * from the start gets a new table. The paths are in /proc/self because that
- * exists even if the unit hides all but the processes of proc (ProcSubset=pid).
+ * The tables of this network namespace, opened before confinement. A read from
+ * the start gets a new table. Paths in /proc/self exist even if the unit hides
+ * all of /proc but the processes (ProcSubset=pid).
  */
 static const struct {
 	const char *path;
@@ -64,8 +64,8 @@ state_of(enum netgrant_proto proto)
 /*
  * Lists one family by sock_diag: the kernel goes through listeners, not through
  * all connections, and filters by port. An answer is ready when send or recv
- * returns, so nothing waits. A packet has several messages. Returns the values
- * of listeners_find.
+ * returns, so nothing waits. A packet has several messages. Returns the same
+ * values as listeners_find.
  */
 static int
 find_diag(struct listeners *l, enum netgrant_proto proto, sa_family_t family,
@@ -186,7 +186,8 @@ listeners_find_proc(struct listeners *l, enum netgrant_proto proto,
 		if (tables[i].proto != proto)
 			continue;
 		if (l->table[i] < 0) {
-			/* Without IPv6 there is no table, and no socket. */
+			/* A kernel without IPv6 has no table for IPv6, and no
+			 * IPv6 socket. */
 			if (tables[i].family == AF_INET)
 				return -1;
 			continue;

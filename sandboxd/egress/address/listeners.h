@@ -20,16 +20,15 @@ struct listeners {
 	struct buf text;
 };
 
-/* Is this listener the wanted one? bound may be the any address of its
- * family. */
+/* Tells whether this listener is the wanted one. bound may be 0.0.0.0 or ::. */
 typedef bool listeners_cb(void *arg, const struct address *bound, uid_t user);
 
 /* Opens the sources that are read later. */
 void listeners_open(struct listeners *);
 void listeners_close(struct listeners *);
-/* Can the sockets be listed at all? */
+/* Tells whether the sockets can be listed at all. */
 bool listeners_work(const struct listeners *);
-/* Asks cb about each socket on that port. 1: cb returned true, 0: cb never did,
+/* Asks cb about each socket on this port. 1: cb returned true, 0: cb never did,
  * -1: the sockets can't be listed. */
 int listeners_find(struct listeners *, enum netgrant_proto, uint16_t port,
     listeners_cb *, void *arg);

@@ -1,9 +1,9 @@
 /*
- * Synthetic addresses: inside a runner each name has one, and a connect to the
- * address means a connect to the name. Each net gives out its own addresses, in
- * the order of the questions. They are in 240.0.0.0/4 (RFC 1112, reserved).
- * That block has no real addresses, and the policy refuses those without a
- * name.
+ * Synthetic addresses: inside a runner each name has such an address, and a
+ * connect to the address means a connect to the name. Each net gives out its
+ * own addresses, in the order of the questions. Synthetic addresses are in
+ * 240.0.0.0/4 (RFC 1112, reserved), which has no real addresses. The policy
+ * refuses an address in this block that has no name.
  */
 #ifndef NAMES_H
 #define NAMES_H

@@ -87,8 +87,9 @@ own_works(const struct own *o)
 
 /*
  * Asks the kernel how it would route to an address (rtnetlink(7), RTM_GETROUTE;
- * no capability needed). The answer is there when send returns. 1: to this
- * machine itself, 0: elsewhere or nowhere, -1: it did not say.
+ * no capability needed). The answer is there when send returns. 1: the route
+ * leads to this machine itself, 0: elsewhere or nowhere, -1: the kernel did not
+ * say.
  */
 static int
 is_local(struct own *o, const struct address *a)
@@ -131,8 +132,8 @@ is_local(struct own *o, const struct address *a)
 	}
 }
 
-/* Does a socket bound to `bound` take packets for `a`? The any address of
- * either family counts for both families. */
+/* Tells whether a socket bound to `bound` takes packets for `a`. 0.0.0.0 and ::
+ * count for both families. */
 static bool
 takes(const struct address *bound, const struct address *a)
 {

@@ -1,7 +1,7 @@
 /*
  * Finds out whether an address and port of this machine belong to a listener of
- * the suite itself. This is asked at each connect: no grant may open a way from
- * a tool to the processes that confine it, or to their database.
+ * the suite itself. egress asks this at each connect, because no grant may open
+ * a way from a tool to the processes that confine it, or to their database.
  */
 #ifndef OWN_H
 #define OWN_H

@@ -231,7 +231,7 @@ attempt_new(struct net *n, struct ipc_peer *p, const struct ipc_net_connect *m,
 	return a;
 }
 
-/* Has the call used up a bound that no grant extends? */
+/* Tells whether the call has used up a bound that no grant extends. */
 static bool
 used_up(const struct attempt *a, char *why, size_t size)
 {
@@ -277,7 +277,8 @@ attempt_start(
 		return;
 	}
 	/* getaddrinfo(3) connects UDP sockets to port 0 to sort addresses, and
-	 * sends nothing. So this is neither told nor recorded. */
+	 * sends nothing. So such a connect is neither reported to sandboxd nor
+	 * recorded. */
 	if (port == 0) {
 		answer_error(p, m->request, ENETUNREACH);
 		return;

@@ -9,9 +9,9 @@
 /* Starts the attempt of one request, which is answered now or from the loop. */
 void attempt_start(
     struct egress *, struct ipc_peer *, const struct ipc_net_connect *);
-/* Ends all attempts of a net if `of` is NULL: connect(2) fails with
- * ENETUNREACH. Otherwise ends those of the connection `of` to peek, which is
- * gone, so they get no answer. */
+/* Ends attempts of a net. If `of` is NULL, ends all attempts, and connect(2)
+ * fails with ENETUNREACH. Otherwise ends the attempts that came by the
+ * connection `of` to peek, without an answer, since the connection is gone. */
 void attempts_cancel(struct net *, struct ipc_peer *of);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * An attempt as its two files see it: attempt.c has its life, dial.c its work.
+ * Shared by the two files of an attempt: attempt.c (start, turns and end) and
+ * dial.c (look-up and connecting).
  */
 #ifndef ATTEMPT_INTERNAL_H
 #define ATTEMPT_INTERNAL_H
@@ -10,8 +11,9 @@
 #include "policy.h"
 
 enum {
-	/* Bytes of answers that may wait for peek: 64 answers. The connection
-	 * would be closed at IPC_QUEUE_FDS_MAX descriptors. */
+	/* Bytes of 64 answers, the most that may wait for peek. With
+	 * IPC_QUEUE_FDS_MAX descriptors waiting the connection would be closed.
+	 */
 	ATTEMPT_UNREAD_BYTES = 64 * 20
 };
 
@@ -43,9 +45,10 @@ struct attempt {
 	int ready, ready_error; /* the socket to be handed over, or -1 */
 };
 
-/* attempt.c. These end and free an attempt: a refusal by policy, for which
- * connect(2) fails with EACCES; a failure; or an attempt that was answered. A
- * refusal or failure is told to sandboxd and recorded. */
+/* attempt.c. These functions end and free an attempt: attempt_refuse by policy,
+ * so connect(2) fails with EACCES; attempt_fail by an error; attempt_finish
+ * when the attempt was answered. A refusal or failure is reported to sandboxd
+ * and recorded. */
 void attempt_refuse(struct attempt *, enum policy, const char *reason);
 void attempt_fail(struct attempt *, int error, const char *reason);
 void attempt_fail_errno(struct attempt *, int error);

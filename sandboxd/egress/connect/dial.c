@@ -12,13 +12,13 @@
 #include "relay.h"
 
 enum {
-	/* If an address is silent for so long, the next is tried beside it (RFC
-	 * 8305, section 5: 250 ms). */
+	/* If an address is silent for so long, the next is tried in addition
+	 * (RFC 8305, section 5: 250 ms). */
 	DIAL_STAGGER_MS = 250,
 	/* Addresses tried at a time. Before one more is tried, the address that
 	 * has been silent longest (2 s by then) is given up. Otherwise a tool
-	 * could take thousands of our descriptors at once, by a name of its own
-	 * that has 32 silent addresses. */
+	 * could take thousands of our descriptors at once, by a DNS name of its
+	 * own with 32 silent addresses. */
 	DIAL_TRYING_MAX = 8,
 	/* SYN retries: 1 + 2 + 4 + 8 s. If a socket is handed over while it
 	 * connects, only the kernel can end the attempt. */
@@ -56,8 +56,8 @@ failed(struct attempt *a, int error)
 
 /*
  * Hands the socket to the runner and closes our copy at once: while we hold a
- * copy, the peer does not see that the runner closed the socket. If peek is
- * slow to read, tries again after DIAL_LATER_MS.
+ * copy, the remote peer does not see that the runner closed the socket. If peek
+ * is slow to read, tries again after DIAL_LATER_MS.
  */
 static void
 hand_over(struct attempt *a)
@@ -234,7 +234,7 @@ v4_first(struct attempt *a)
 	memcpy(a->address, sorted, k * sizeof(*sorted));
 }
 
-/* Is there an IPv6 address, which may have a NAT64 prefix? */
+/* Tells whether there is an IPv6 address, which may have a NAT64 prefix. */
 static bool
 may_embed(const struct attempt *a)
 {

@@ -14,7 +14,7 @@
 
 enum {
 	RESOLVER_IN = 2 + DNS_MESSAGE_MAX,
-	/* Bytes of answers that wait for the runner. When they are full, no
+	/* Room for answers that wait for the runner. While it is full, no
 	 * question is answered. */
 	RESOLVER_OUT = 16 * (2 + DNS_ANSWER_MAX),
 	RESOLVER_BURST = 16, /* packets before the loop's other work */
@@ -120,7 +120,7 @@ answer(struct net *n, const uint8_t *m, size_t len, uint8_t *out)
 	return dns_answer(m, &q, DNS_NOERROR, &a, out);
 }
 
-/* May one more question be answered now? */
+/* Tells whether one more question may be answered now. If so, counts it. */
 static bool
 may_answer(struct net *n)
 {
@@ -215,7 +215,7 @@ on_stream(evutil_socket_t fd, short what, void *arg)
 		resolver_free(r);
 		return;
 	}
-	/* The buffer is full, and no question can be answered until the runner
+	/* r->in is full, and no question can be answered until the runner
 	 * reads. */
 	if (r->nin == sizeof(r->in) && !evtimer_pending(r->again, NULL)) {
 		event_del(r->readable);

@@ -1,8 +1,8 @@
 /*
  * The name server of a runner, at one end of a socketpair. The runner gets the
- * other end when it connects to 127.0.0.1:53. The answers come from the lists
- * of the net, and no other server is asked: a name is looked up when a runner
- * connects to it.
+ * other end when it connects to 127.0.0.1:53. The answers come from the net's
+ * lists of hosts, and no other server is asked: egress looks up a name only
+ * when a runner connects to the name.
  */
 #ifndef RESOLVER_H
 #define RESOLVER_H

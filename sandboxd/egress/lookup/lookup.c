@@ -17,7 +17,7 @@
 enum {
 	/* Time for one server, doubled in each round. c-ares 1.34 begins with
 	 * 250 ms if the server is usually quick. So more tries are needed to
-	 * wait long enough when that server is slow. */
+	 * wait long enough when such a server is slow for once. */
 	LOOKUP_TRY_MS = 1000,
 	LOOKUP_TRIES = 4,
 	LOOKUP_SOCKETS_MAX = 256

@@ -87,7 +87,8 @@ say(const struct judge_prefixes *p)
 
 /* Takes the answer. An answer without addresses says that there is no prefix.
  * If no answer came, the earlier prefixes stay, and for NAT64_FRESH_S no
- * connection waits again: IPv6 still works while the name servers are away. */
+ * connection waits again. So IPv6 still works while the name servers are away.
+ */
 static void
 on_answer(
     void *arg, enum lookup_status status, const struct address *list, size_t n)

@@ -23,7 +23,8 @@ struct nat64;
 
 typedef void nat64_cb(void *arg);
 
-/* A connection's wait for the answer. Its owner zeroes it first. */
+/* A connection's wait for the answer. The owner zeroes it before its first use.
+ */
 struct nat64_wait {
 	TAILQ_ENTRY(nat64_wait) link;
 	struct nat64 *at; /* NULL: it does not wait */

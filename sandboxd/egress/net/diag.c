@@ -13,7 +13,8 @@
 
 enum {
 	/* Bytes of messages on destroyed sockets that wait while we are busy.
-	 * If a message does not fit, the socket's last counts seen are used. */
+	 * If a message does not fit, the counts seen last are used for its
+	 * socket. */
 	GONE_BUFFER = 1024 * 1024
 };
 

@@ -1,7 +1,7 @@
 /*
  * mcpbox-sandboxd-egress: the declarations that its files share. One process,
- * one loop; a net is one call that may connect (net.h), an attempt one
- * connect(2) of its runner (attempt.h).
+ * one loop; a net is one call that may connect (net.h), an attempt is one
+ * connect(2) of the call's runner (attempt.h).
  */
 #ifndef EGRESS_H
 #define EGRESS_H
@@ -20,7 +20,7 @@ struct nat64;
 struct own;
 
 enum {
-	EGRESS_CHAINS = 256, /* of the table of nets; some tens are open */
+	EGRESS_CHAINS = 256, /* hash chains; some tens of nets are open */
 	/* Attempts under way at once, of all nets and of one net: each may hold
 	 * some descriptors. Other attempts wait: nets take turns, and a net's
 	 * attempts start in their order. */
@@ -28,8 +28,9 @@ enum {
 	EGRESS_RUNNING_NET = 64,
 	/* A runner can send datagrams and DNS questions without end, by a
 	 * hundred sockets. So their events have the last of three priorities,
-	 * and after each the loop looks for other events first. Otherwise the
-	 * connects of other calls would have to wait for all such sockets. */
+	 * and after each event the loop looks for other events first. Otherwise
+	 * the connects of other calls would have to wait for all such sockets.
+	 */
 	EGRESS_PRIORITIES = 3,
 	EGRESS_LAST = 2
 };

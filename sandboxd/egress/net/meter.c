@@ -18,7 +18,7 @@ enum {
 	METER_BURST = 256 /* destroyed sockets before the loop's other work */
 };
 
-/* A connection in the hands of a runner. */
+/* A TCP connection that a runner has. */
 struct flow {
 	TAILQ_ENTRY(flow) link;  /* of its net */
 	TAILQ_ENTRY(flow) chain; /* by cookie */
@@ -117,8 +117,8 @@ on_gone(evutil_socket_t fd, short what, void *arg)
 			}
 }
 
-/* Looks at one flow. A flow that is missing at two looks ends with its last
- * counts. A tick lies between the looks. */
+/* Asks for the counts of one flow. If two calls, METER_TICK_MS apart, find no
+ * socket, the flow ends with its last counts. */
 static void
 look(struct meter *m, struct flow *f)
 {

@@ -19,11 +19,11 @@ struct relay;
 struct resolver;
 
 enum {
-	/* refusals and failures of one call that sandboxd is told */
+	/* refusals and failures of one call that are sent to sandboxd */
 	NET_EVENTS_MAX = 64,
 	NET_RATE_SECONDS = 60,
-	/* DNS connections of one call at the same time. A resolver keeps one
-	 * for each look-up. */
+	/* DNS connections of one call at the same time. The resolver library of
+	 * a tool keeps one connection for each look-up. */
 	NET_RESOLVERS_MAX = 64,
 	NET_RELAYS_MAX = 64 /* UDP sockets of one call at the same time */
 };
@@ -66,7 +66,7 @@ struct net {
 	struct finish *finish; /* of meter.c, while closing */
 };
 
-/* The part that is missing for a connection. */
+/* The right to connect, or its missing part. */
 enum net_right {
 	NET_RIGHT = 0,
 	NET_UNDECLARED = 1, /* the version does not declare the host */
@@ -75,7 +75,7 @@ enum net_right {
 };
 
 struct net *net_find(struct egress *, uint64_t id);
-/* Opens a net for a message. NULL with the error. */
+/* Opens the net that a NET_OPEN asks for. NULL with the error. */
 struct net *net_open(struct egress *, struct ipc_peer *owner,
     const struct ipc_net_open *, struct err *);
 /* Replaces the grants from now on. 0, or -1 with err: the list is malformed, or
@@ -83,23 +83,23 @@ struct net *net_open(struct egress *, struct ipc_peer *owner,
 int net_grants(struct net *, struct ipc_bytes, struct err *);
 void net_free(struct net *); /* after attempts, flows, ... are gone */
 
-/* Do both lists, declared and granted, cover the host? host: a name, or the
- * text of an address. */
+/* Returns NET_RIGHT if both lists, declared and granted, cover the host, else
+ * the missing part. host: a name, or the text of an address. */
 enum net_right net_covers(const struct net *, enum netgrant_proto,
     const char *host, bool is_address, uint16_t port);
-/* Do both lists name this very address, as LAN and loopback addresses need? The
- * grant must name this very port, too. */
+/* Returns NET_RIGHT if both lists name this very address, as LAN and loopback
+ * addresses need. The grant must name this very port, too. */
 enum net_right net_literal(const struct net *, enum netgrant_proto,
     const char *address, uint16_t port);
-/* May the name be resolved at all? */
+/* Returns NET_RIGHT if the name may be resolved at all. */
 enum net_right net_resolves(const struct net *, const char *name);
 /* Returns the text that says whether declaration or grant is missing, and which
- * tool mends that: under RECORD_REASON bytes. Leaves out the host's name, which
- * event and record have in another field. */
+ * tool helps. The text is under RECORD_REASON bytes long and has no host name:
+ * events and records have another field for the name. */
 const char *net_missing(enum net_right);
 
-/* Sends sandboxd a NET_EVENT; of refusals and failures at most
- * NET_EVENTS_MAX. */
+/* Sends sandboxd a NET_EVENT. At most NET_EVENTS_MAX refusals and failures of a
+ * net are sent. */
 void net_tell(struct net *, enum net_event, const char *host, uint16_t port,
     const char *text);
 /* Counts more bytes of the net's connections. If a limit is exceeded, the net

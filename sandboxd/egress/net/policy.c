@@ -6,7 +6,7 @@
 #include "nat64.h"
 #include "own.h"
 
-/* Is the address closed, whatever is granted? */
+/* Tells whether the address is closed, whatever is granted. */
 static bool
 closed(const struct egress *g, const struct address *a, uint16_t port,
     char *why, size_t n)
@@ -45,7 +45,7 @@ policy_address(const struct net *net, enum netgrant_proto proto,
 	if (closed(g, a, port, why, n))
 		return POLICY_NEVER;
 	address_text(a, text);
-	/* Inner addresses are asked about, too: by a NAT64 gateway a packet can
+	/* The inner addresses are checked, too: by a NAT64 gateway a packet can
 	 * come back to this machine's public IPv4 address. */
 	own = own_serves(g->own, proto, a, port);
 	for (size_t i = 0; i < inside && !own; i++)

@@ -18,7 +18,7 @@ enum policy {
 enum policy policy_granted(const struct net *, enum netgrant_proto,
     const char *host, bool is_address, uint16_t port, char *why, size_t n);
 /* Judges one address. Called for every address of an answer before anything is
- * sent to any. */
+ * sent to any of these addresses. */
 enum policy policy_address(const struct net *, enum netgrant_proto,
     const struct address *, uint16_t port, char *why, size_t n);
 /* Does what policy_granted and policy_address do, for an address that a tool

@@ -48,7 +48,7 @@ struct records {
 
 void records_init(struct records *);
 void records_free(struct records *);
-/* Makes a record that is not in the list yet, with one user. NULL without
+/* Makes a record that is not in the list yet, with one reference. NULL without
  * memory. */
 struct record *record_new(const char *host, uint16_t port, bool udp);
 /*
@@ -60,7 +60,7 @@ void records_add(
     struct records *, struct record *, enum record_verdict, const char *reason);
 struct record *record_hold(struct record *);
 void record_drop(struct record *);
-/* Sets the record's end, unless it is set. */
+/* Sets the end of the connection to now, unless it is set. */
 void record_end(struct record *);
 /* Changes the verdict of a record that was added as PENDING to FAILED. */
 void record_fail(struct record *, const char *reason);

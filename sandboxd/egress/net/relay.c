@@ -50,8 +50,8 @@ relays_end(struct net *n)
 /*
  * Carries one datagram at a time, without a queue of our own: a datagram that
  * the other side does not take at once is lost, as datagrams may be. A sent
- * datagram counts if the UDP socket took it. A received one (on_net) counts
- * even if the runner does not fetch it.
+ * datagram counts if the UDP socket took it. A received datagram (on_net)
+ * counts even if the runner does not fetch it.
  */
 static void
 on_runner(evutil_socket_t fd, short what, void *arg)
@@ -65,8 +65,8 @@ on_runner(evutil_socket_t fd, short what, void *arg)
 		n = rights_recv(r->pair, datagram, sizeof(datagram), 0);
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n <= 0) { /* closed, descriptors, or an empty datagram: the
-			       * relay ends */
+		if (n <= 0) { /* closed, descriptors came, or an empty datagram:
+			       * the relay ends */
 			relay_free(r);
 			return;
 		}
@@ -120,8 +120,8 @@ relay_open(struct net *n, int udp, struct record *record)
 	struct relay *r;
 	int pair[2];
 
-	/* used_up() asked this before, but several attempts may have been under
-	 * way since. */
+	/* used_up() checked this before, but several attempts may have been
+	 * under way since. */
 	if (n->nrelays >= NET_RELAYS_MAX) {
 		close(udp);
 		errno = EMFILE;

@@ -11,10 +11,10 @@
  * ms for a runner (peek_put.c). So a slow answer delays only the runner that
  * asked.
  *
- * Its peers are pool-init (sends the door and links), the zygote's children
- * before they know a call (send listeners), egress, and runners, by
- * notifications only. A forbidden frame of the first two peers ends peek, and
- * so the pool. A forbidden frame of egress only closes the connection
+ * Its peers are pool-init (sends the door (door.h) and links to egress), the
+ * zygote's children before they know a call (send listeners), egress, and
+ * runners, by notifications only. A forbidden frame of the first two peers ends
+ * peek, and so the pool. A forbidden frame of egress only closes the connection
  * (peek_link.c), and the pool goes on without egress.
  */
 #include <sys/poll.h>
@@ -48,7 +48,7 @@ enum {
 	 * take its socket. */
 	STALL_MS = 40,
 	STALL_MAX_MS = 1280,
-	/* Descriptors beside the listeners and the sockets that wait. */
+	/* Descriptors in addition to the listeners and the waiting sockets. */
 	SPARE_FILES = 32,
 	/* Frames of egress that are read before listeners are served. */
 	FRAMES_MAX = 64
@@ -57,9 +57,9 @@ enum {
 static struct peek_table table;
 static struct peek_link egress = {.fd = -1};
 static int door = -1;
-/* The number of waits in PEEK_PUTTING, each with a descriptor, and its maximum.
- * Some descriptors must stay free: a frame whose descriptor can't be received
- * would end the connection to egress. */
+/* The number of waits in PEEK_PUTTING, each with a descriptor, and the maximum
+ * of that number. Some descriptors must stay free: a frame whose descriptor
+ * can't be received would end the connection to egress. */
 static unsigned putting, putting_max;
 
 static uint64_t
@@ -95,9 +95,9 @@ gone(struct peek_listener *l)
 	peek_table_remove(&table, l);
 }
 
-/* Sets questions that egress has not answered to be asked again when egress is
- * back. The lost connection brought nothing for them, so a runner sees nothing
- * twice. */
+/* Makes the questions that egress has not answered ASKING again: they are asked
+ * when egress is back. Their runners got nothing by the lost connection, so no
+ * runner gets anything twice. */
 static void
 link_lost(void)
 {
@@ -152,7 +152,7 @@ put(struct peek_listener *l, struct peek_wait *w)
 }
 
 /* Takes egress' answer to one question. If the wait is over, the answer's
- * socket is closed, which ends its connection. */
+ * socket is closed, which ends the socket's connection. */
 static void
 on_answer(struct ipc_frame *f)
 {

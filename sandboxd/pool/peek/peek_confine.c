@@ -132,7 +132,7 @@ static const int plain[] = {
 	/* runners: their memory, their descriptors, their files in proc */
 	SCMP_SYS(process_vm_readv), SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_getfd),
 	SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(read),
-	/* time, memory, the log, the end */
+	/* time, memory, the log, exit */
 	SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time),
 	SCMP_SYS(setitimer), SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall),
 	SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
@@ -165,8 +165,8 @@ static int
 load_filter(struct err *e)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int rc = ctx == NULL ? -ENOSYS : 0; /* no seccomp; want of memory
-					     * is not likely */
+	int rc = ctx == NULL ? -ENOSYS : 0; /* seccomp is missing; lack of
+					     * memory is unlikely */
 
 	for (size_t i = 0; i < LENGTH(plain) && rc == 0; i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, plain[i], 0);

@@ -14,7 +14,7 @@ struct peek_link {
 	bool full; /* the socket's buffer is full: poll for POLLOUT */
 };
 
-/* Takes over fd, closes the descriptor before it, and sends HELLO. */
+/* Takes over fd, closes the earlier descriptor, and sends HELLO. */
 void peek_link_set(struct peek_link *, int fd);
 void peek_link_close(struct peek_link *, const char *why);
 /* Asks egress. 0; 1: the socket is full, ask later; -1: the link was closed. */

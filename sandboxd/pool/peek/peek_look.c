@@ -3,8 +3,8 @@
  * copy.
  *
  * The caller is hostile. While we look, other threads and processes of its call
- * may rewrite the address, put another socket under the same number with dup2,
- * close the number, or end the caller. So:
+ * may rewrite the address, put another socket under the same descriptor number
+ * with dup2, close the number, or end the caller. So:
  *
  *  - The address is copied once, 128 bytes at most, and egress judges the copy
  *    and connects to it. The kernel never reads the address in the runner: the
@@ -55,9 +55,9 @@ enum {
 	IN6_LEN_MIN = 24
 };
 
-/* The options that are carried over. SO_LINGER is not one of these, because a
- * runner can't set it (filter_net.c), nor are options that mean nothing for a
- * connected socket. */
+/* The options that are carried over to egress' socket. SO_LINGER is left out,
+ * because a runner can't set it (filter_net.c), and so are options that mean
+ * nothing for a connected socket. */
 static const struct {
 	int level, option;
 } carried[] = {
@@ -164,13 +164,13 @@ open_process(uint32_t tid)
 /*
  * Reads whether the socket is non-blocking and close-on-exec. Close-on-exec
  * belongs to the descriptor's number, not to the socket, so only /proc has it.
- * A number that is gone was closed since the call.
+ * If /proc lacks the number, the descriptor was closed since the call.
  *
- * Called for sockets alone. For an epoll set the kernel writes down all watched
- * descriptors before we can read the first line. A call can make sets with a
- * million entries, and each read of such a set takes a second of our time. A
- * runner may still replace its socket by such a set just before the read;
- * peek.c then makes that runner wait.
+ * Call this for sockets only. For an epoll set the kernel writes down all
+ * watched descriptors before we can read the first line. A call can make sets
+ * with a million entries, and each read of such a set takes a second of our
+ * time. A runner may still replace its socket by such a set just before the
+ * read; peek.c then makes that runner wait.
  */
 static int
 read_flags(struct peek_connect *c)
@@ -220,8 +220,8 @@ int_option(int sock, int option)
 }
 
 /* Returns the errno that connect(2) would give for a TCP socket that is
- * connected already, connects, or failed to connect and has the error unread.
- * 0: none. */
+ * connected already or connecting, or that failed to connect and whose error
+ * was not read. 0: no error. */
 static int
 tcp_state(int sock)
 {
@@ -241,7 +241,7 @@ tcp_state(int sock)
 }
 
 /*
- * Judges the kind of socket, and of address. 0 or an errno.
+ * Judges the kinds of the socket and of the address. 0 or an errno.
  *
  * A unix socket of type SEQPACKET that asks for an internet address is a UDP
  * relay put in place earlier: UDP sockets may connect again. (If a runner makes
@@ -290,7 +290,7 @@ judge(int sock, struct peek_connect *c)
 	return type == SOCK_STREAM ? tcp_state(sock) : 0;
 }
 
-/* Copies the address, the only time. 0 or an errno. */
+/* Copies the address, which is not read again. 0 or an errno. */
 static int
 read_address(uint64_t at, struct peek_connect *c)
 {
@@ -362,7 +362,7 @@ peek_look(int listener, struct peek_connect *c, bool *answered)
 }
 
 /*
- * Tries the reads on pid 1. It has capabilities that peek gave up, so only
+ * Tries the reads on pid 1. Pid 1 has capabilities that peek gave up, so only
  * CAP_SYS_PTRACE allows the reads, as with a runner. There is nothing at these
  * addresses and numbers, and the kernel says so only to a process that may
  * look.

@@ -12,8 +12,8 @@ int peek_look_start(struct err *);
  * 0: there was none, or it was answered here (*answered). -1 with errno: the
  * listener is of no use any more. */
 int peek_look(int listener, struct peek_connect *c, bool *answered);
-/* Answers: connect(2) returns 0, or fails with this errno. Does nothing if the
- * caller does not wait any more. */
+/* Answers a connect(2), which returns 0 or fails with this errno. Does nothing
+ * if the caller does not wait any more. */
 void peek_look_answer(int listener, uint64_t id, int error);
 /* Tries on pid 1 of the pool whether peek may do the reads of peek_look. 0, or
  * -1 with err. */

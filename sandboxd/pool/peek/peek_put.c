@@ -1,7 +1,8 @@
 /*
  * The last step: egress' connected socket takes the number of the runner's own
- * socket. It also gets that socket's properties: blocking or not,
- * close-on-exec, time limits, keep-alive and the rest of peek_look.c's list.
+ * socket. egress' socket also gets the properties of the runner's socket:
+ * blocking or not, close-on-exec, time limits, keep-alive and the rest of
+ * peek_look.c's list.
  *
  * The thread that waits in connect(2) takes the descriptor itself, and ADDFD
  * waits until that thread gets a processor. A tool can keep its threads from
@@ -9,9 +10,9 @@
  * wait after PUT_MS, and peek.c tries again later, after a longer pause each
  * time.
  *
- * peek holds a second reference to the socket, which the caller closes after
- * this. That close must not wait for anything that a tool decides: filter_net.c
- * says how SO_LINGER would make it wait.
+ * peek holds a second reference to the socket, which peek.c closes after
+ * peek_put. That close must not wait for anything that a tool decides:
+ * filter_net.c says how SO_LINGER would make it wait.
  */
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -48,8 +49,8 @@ peek_put_start(void)
 	return sigaction(SIGALRM, &a, NULL);
 }
 
-/* Starts the timer, which repeats: an alarm before the wait began would not end
- * the wait. */
+/* Starts the timer. It repeats, because an alarm that came before the wait
+ * began would not end the wait. */
 static void
 timer(int ms)
 {
@@ -70,11 +71,11 @@ int_option(int sock, int option)
 }
 
 /*
- * May egress' socket be put into a runner? Allowed are a TCP socket, or an end
- * of a socketpair, stream (the resolver) or packets (a UDP relay). A datagram
- * socket is never allowed: each datagram can name a receiver, so it would reach
- * the host's other UDP ports, or the host's abstract unix sockets, without
- * being judged.
+ * Tells whether egress' socket may be put into a runner. Allowed are a TCP
+ * socket, and an end of a socketpair of type stream (the resolver) or packets
+ * (a UDP relay). A datagram socket is never allowed: each datagram can name a
+ * receiver, so the runner would reach the host's other UDP ports, or the host's
+ * abstract unix sockets, without being judged.
  */
 static bool
 fit(int sock)
@@ -89,8 +90,7 @@ fit(int sock)
 	    (type == SOCK_STREAM || type == SOCK_SEQPACKET);
 }
 
-/* Copies the options; leaves out those that this kind of socket doesn't
- * have. */
+/* Copies the options that this kind of socket has. */
 static void
 carry_over(int sock, const struct peek_connect *c)
 {

@@ -15,7 +15,8 @@ enum peek_put_result {
 /* Sets up, once, the signal handler that ends a wait for a runner. 0 or -1 with
  * errno. */
 int peek_put_start(void);
-/* Puts w's socket in place and answers the connect(2). Closes nothing. */
+/* Puts w's socket in the place of the runner's socket and answers the runner's
+ * connect(2). Closes nothing. */
 enum peek_put_result peek_put(int listener, const struct peek_wait *);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "peek_table.h"
 
-/* The longest wait of one poll(2); then the rest is computed again. */
+/* The longest wait of one poll(2). After it the time left is computed again. */
 enum { PAUSE_MAX_MS = 60 * 1000 };
 
 void

@@ -16,11 +16,11 @@
 #include "slots.h"
 
 enum {
-	/* Two for each slot: its next runner may come before the end of its
-	 * last runner was seen. */
+	/* Two for each slot: the slot's next runner may come before the end of
+	 * its last runner was seen. */
 	PEEK_LISTENERS_MAX = 2 * SLOTS_MAX,
-	/* Connects of one call under way at once; others wait in the kernel,
-	 * each with the thread that called. */
+	/* Connects of one call under way at once. More connects wait in the
+	 * kernel, each with the thread that called. */
 	PEEK_WAITS_MAX = 32,
 	/* Bytes of struct sockaddr_storage: connect(2) takes no more. */
 	PEEK_ADDRESS_MAX = 128,
@@ -85,8 +85,8 @@ struct peek_listener {
 	unsigned waiting;    /* waits that are not FREE */
 	unsigned tokens;     /* answers left in this burst */
 	uint64_t tokens_ms;  /* when they were counted */
-	uint64_t paused_ms;  /* not read until then: a look was slow */
-	uint64_t stalled_ms; /* no socket is put in place until then */
+	uint64_t paused_ms;  /* listener is not read until then (slow look) */
+	uint64_t stalled_ms; /* no socket is put into the runner until then */
 	unsigned stall_ms;   /* length of the last stall */
 	struct peek_wait wait[PEEK_WAITS_MAX];
 };
@@ -105,13 +105,13 @@ struct peek_listener *peek_table_add(
 /* Closes the listener of a runner that ended, and its waiting sockets. */
 void peek_table_remove(struct peek_table *, struct peek_listener *);
 
-/* Returns a free wait of this listener, or NULL. It is ASKING until
- * deadline_ms. */
+/* Takes a free wait of this listener and makes it ASKING until deadline_ms.
+ * NULL: no wait is free. */
 struct peek_wait *peek_table_wait(struct peek_listener *, uint64_t deadline_ms);
 /* Frees a wait that was answered, or whose caller is gone: closes its socket,
  * if it has one. */
 void peek_table_done(struct peek_listener *, struct peek_wait *);
-/* Returns a new number for a question to egress, which tells the wait's
+/* Returns a new number for a question to egress. The number contains the wait's
  * place. */
 uint64_t peek_table_request(struct peek_table *, const struct peek_listener *,
     const struct peek_wait *);
@@ -120,9 +120,9 @@ uint64_t peek_table_request(struct peek_table *, const struct peek_listener *,
 struct peek_wait *peek_table_asked(
     struct peek_table *, uint64_t request, struct peek_listener **);
 
-/* May this listener be read from now? Adds the tokens of the time that passed.
- * If the answer is no until some later time, lowers *wait_ms to the time left
- * (*wait_ms may be -1: no limit). */
+/* Tells whether this listener may be read from now. Adds the tokens of the time
+ * that passed. If the listener may be read from at a later time, lowers
+ * *wait_ms to the time left (*wait_ms may be -1: no limit). */
 bool peek_table_may_read(struct peek_listener *, uint64_t now_ms, int *wait_ms);
 /* Takes the token of one answer. */
 void peek_table_spend(struct peek_listener *);

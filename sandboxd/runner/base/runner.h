@@ -1,8 +1,8 @@
 /*
  * One runner, and the zygote from which it is forked: the declarations that all
  * parts of this program share. root.h, interpreter.h, confinement.h and life.h
- * say what each part does. Each block in them names the file that implements
- * the block.
+ * say what each part does. In each of them, a comment names the file that
+ * implements the functions below it.
  */
 #ifndef RUNNER_H
 #define RUNNER_H
@@ -21,11 +21,11 @@ enum {
 	RUNNER_CHANNEL_FD = 3, /* also the zygote's socket to pool-init */
 	RUNNER_PIPE_FD = 4,    /* the output pipe's read end */
 	RUNNER_EPOLL_FD = 5,   /* asyncio's loop: its epoll instance */
-	RUNNER_WAKE_FD = 6,    /* wakes asyncio's loop: a socketpair, 6 and 7 */
+	RUNNER_WAKE_FD = 6,    /* socketpair that wakes the loop: 6 and 7 */
 	RUNNER_FDS = 8,        /* number of descriptors of a runner */
-	RUNNER_DOOR_FD = 8,    /* the door of a runner with network, until its
-				* listener is handed over (door.c) */
-	/* Bytes of one piece of a result. Its header fits into the same
+	RUNNER_DOOR_FD = 8,    /* a network runner's socket to peek, until the
+				* filter's listener is sent (door.c) */
+	/* Bytes of one piece of a result. The piece's header fits into the same
 	 * frame. */
 	RUNNER_PIECE_MAX = 48 * 1024,
 	RUNNER_PATH_MAX = 512,
@@ -47,8 +47,8 @@ struct toolbox;
 struct zygote {
 	struct filter *filter; /* compiled seccomp program for kind PYTHON */
 	struct filter *command_filter; /* the same for kind COMMAND */
-	/* The same for runners that are granted hosts. Both are NULL if the
-	 * kernel has no seccomp notifications. */
+	/* The two programs for runners that are granted hosts. Both are NULL if
+	 * the kernel has no seccomp notifications. */
 	struct filter *network_filter, *command_network_filter;
 	struct toolbox *toolbox; /* toolbox.c */
 	int store;               /* the module store, or -1 */
@@ -59,8 +59,8 @@ struct zygote {
 	struct buf layers;    /* name=state lines for POOL_REPORT */
 };
 
-/* A runner's data while it gets ready. fork has the profile. Nothing is known
- * of a call yet. */
+/* A runner's data while the runner gets ready. fork has its profile. No call is
+ * known yet. */
 struct runner {
 	const struct zygote *zygote;
 	const struct ipc_fork *fork;

@@ -16,9 +16,9 @@ int steps_run(struct runner *);
 
 /*
  * Appends a line for each layer: the namespaces, then each step as runner-NAME.
- * failed NULL: all steps succeeded, so all layers hold that this Landlock ABI
- * has. Otherwise failed is the step that failed, and why says the reason. The
- * later steps are reported as not reached.
+ * failed NULL: all steps succeeded, so every layer that this Landlock ABI has
+ * is reported as enforced. Otherwise failed is the step that failed, and why
+ * says the reason. The later steps are reported as not reached.
  */
 void steps_layers(
     struct buf *, int landlock_abi, const char *failed, const char *why);
@@ -33,7 +33,7 @@ int door_filter(struct runner *);
 
 /* limits.c: resource limits. */
 int limits_fixed(struct runner *); /* the limits that no call changes */
-/* Sets the limits of one call. They are lowered only, so this needs no
+/* Sets the limits of one call. Limits are only lowered, so this needs no
  * privilege and works after all other steps. 0, or -1 with errno. */
 int limits_call(const struct ipc_execute *, bool command);
 /* Scores that make the kernel kill runners first when memory runs out, then the

@@ -1,6 +1,7 @@
 /*
  * The door: the socket by which a runner hands the listener of its filter to
- * peek, once, before it says READY and so before it knows its call.
+ * peek (sandboxd/pool/peek), once, before it says READY and so before it knows
+ * its call.
  *
  * The process that holds the listener answers the runner's connect(2). A
  * process that holds the door could hand in a listener under another call's

@@ -56,8 +56,8 @@
 #define MADV_GUARD_REMOVE  103
 #endif
 
-/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). Not NOWAIT, which tells what
- * the page cache has, nor DONTCACHE, which drops pages from it. */
+/* RWF_HIPRI, DSYNC, SYNC and APPEND (linux/fs.h). Left out: NOWAIT tells what
+ * the page cache has, DONTCACHE drops pages from the cache. */
 #define RWF_KNOWN 0x17
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -231,15 +231,15 @@ static const int plain[] = {
  */
 static const int done_already[] = {SCMP_SYS(fsync), SCMP_SYS(fdatasync)};
 
-/* Answered as by a file system without extended attributes. Programs and
- * libraries (shutil.copy2) accept that answer, but not EPERM. */
+/* These calls are answered as by a file system without extended attributes.
+ * Programs and libraries (shutil.copy2) accept that answer, but not EPERM. */
 static const int unsupported[] = {SCMP_SYS(getxattr), SCMP_SYS(lgetxattr),
     SCMP_SYS(fgetxattr), SCMP_SYS(listxattr), SCMP_SYS(llistxattr),
     SCMP_SYS(flistxattr), SCMP_SYS(setxattr), SCMP_SYS(lsetxattr),
     SCMP_SYS(fsetxattr)};
 
-/* Argument number arg must satisfy (value & mask) == equals. Several rows of a
- * call are alternatives; all of them judge the same argument. */
+/* Argument number arg must satisfy (value & mask) == equals. Several rows of
+ * one call are alternatives, and all judge the same argument. */
 struct rule {
 	int syscall;
 	unsigned arg;
@@ -308,7 +308,7 @@ static const struct rule judged[] = {
 	EQ(futex, 1, FUTEX_WAIT), EQ(futex, 1, FUTEX_WAKE),
 	EQ(futex, 1, FUTEX_WAIT_BITSET),
 	EQ(futex, 1, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME),
-	/* Barriers for the caller's threads; global ones bother every CPU. */
+	/* Barriers for the caller's threads. Global ones disturb every CPU. */
 	EQ(membarrier, 0, MEMBARRIER_CMD_QUERY),
 	EQ(membarrier, 0, MEMBARRIER_CMD_PRIVATE_EXPEDITED),
 	EQ(membarrier, 0, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
@@ -322,8 +322,8 @@ static const struct rule judged[] = {
 	EQ(fcntl, 1, F_GETFD), EQ(fcntl, 1, F_SETFD),
 	EQ(fcntl, 1, F_GETFL), EQ(fcntl, 1, F_GETLK), EQ(fcntl, 1, F_OFD_GETLK),
 	EQ(fcntl, 1, F_GETPIPE_SZ), EQ(fcntl, 1, F_GET_SEALS),
-	/* isatty, window size, bytes waiting, close-on-exec, non-blocking.
-	 * TIOCSTI and all else is refused, whatever its upper 32 bits are. */
+	/* For isatty, window size, bytes waiting, close-on-exec, non-blocking.
+	 * All others (TIOCSTI) are refused, whatever the upper 32 bits. */
 	EQ(ioctl, 1, TCGETS), EQ(ioctl, 1, TIOCGWINSZ), EQ(ioctl, 1, FIONREAD),
 	EQ(ioctl, 1, FIONBIO), EQ(ioctl, 1, FIOCLEX), EQ(ioctl, 1, FIONCLEX),
 	EQ(prctl, 0, PR_SET_NAME), EQ(prctl, 0, PR_GET_NAME),
@@ -348,14 +348,14 @@ static const int lock_commands[] = {
 	F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW,
 };
 
-/* getsockopt: a socket's properties. Not SO_PEERPIDFD, a pidfd of sandboxd. */
+/* getsockopt. No SO_PEERPIDFD: a runner would get a pidfd of sandboxd. */
 static const int socket_facts[] = {
 	SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ERROR, SO_ACCEPTCONN, SO_SNDBUF,
 	SO_RCVBUF, SO_SNDTIMEO, SO_RCVTIMEO, SO_KEEPALIVE, SO_REUSEADDR,
 	SO_REUSEPORT, SO_LINGER, SO_BROADCAST, SO_PASSCRED, SO_PEERCRED,
 };
 
-/* setsockopt. The dangerous options attach programs to a socket. Not SO_SNDBUF
+/* setsockopt. The dangerous options attach programs to a socket. No SO_SNDBUF
  * and SO_RCVBUF: data in a socket's buffers is kernel memory that no limit of
  * ours counts, and with large buffers a few hundred pairs hold gigabytes. */
 static const int socket_options[] = {
@@ -385,7 +385,7 @@ add_calls(scmp_filter_ctx ctx, uint32_t action, const int *call, size_t n)
 /*
  * Adds the calls that a program needs to start and run. execve is allowed for
  * any path, because Landlock and the mounts judge the file (fsrules.c).
- * execveat is not allowed: its use is to run a file without a name.
+ * execveat is not allowed, because it can run files without a name.
  */
 static int
 add_command_rules(scmp_filter_ctx ctx)
@@ -401,7 +401,7 @@ add_command_rules(scmp_filter_ctx ctx)
 	return rc;
 }
 
-/* Adds one rule for each row of judged. */
+/* Adds one rule for each row of `judged`. */
 static int
 add_judged(scmp_filter_ctx ctx)
 {
@@ -438,10 +438,10 @@ add_sockets(scmp_filter_ctx ctx, bool network)
 	return rc;
 }
 
-/* fchmodat2(2), Linux 6.6. The C library does without it only after ENOSYS. */
+/* fchmodat2(2), Linux 6.6. Only ENOSYS makes the C library do without it. */
 enum { FCHMODAT2 = 452 };
 
-/* Adds the calls that are answered and not done. Each list says why. */
+/* Adds calls that are answered and not done. Each list's comment says why. */
 static int
 add_answers(scmp_filter_ctx ctx)
 {
@@ -492,7 +492,7 @@ add_rules(scmp_filter_ctx ctx, bool network)
 	return rc;
 }
 
-/* Exports into a memfd of a few KiB: libseccomp 2.5 needs a descriptor. */
+/* Exports the program by a memfd, because libseccomp 2.5 needs a descriptor. */
 static int export(scmp_filter_ctx ctx, struct filter *f)
 {
 	off_t size;

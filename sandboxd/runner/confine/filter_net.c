@@ -31,8 +31,8 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Flags that are or-ed to a socket's type; the rest of the 64 bits must be the
- * type and nothing else. */
+/* Flags that are or-ed to a socket's type; all other bits of the 64-bit
+ * argument must be the type and nothing else. */
 #define TYPE_FLAGS ((scmp_datum_t)(SOCK_NONBLOCK | SOCK_CLOEXEC))
 
 static const struct {
@@ -48,10 +48,10 @@ static const struct {
     {AF_INET6, SOCK_DGRAM, IPPROTO_UDP},
 };
 
-/* Options that a tool may set and read: they keep its own connection alive or
- * cut its data into packets. peek carries over the options that were set before
- * connect(2) (peek_look.c), except IPV6_V6ONLY, which means nothing for a
- * connected socket. */
+/* Options that a tool may set and read: they keep the tool's own connection
+ * alive or cut its data into packets. peek carries over the options that were
+ * set before connect(2) (peek_look.c), except IPV6_V6ONLY, which means nothing
+ * for a connected socket. */
 static const struct {
 	int level, option;
 } options[] = {

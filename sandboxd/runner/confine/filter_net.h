@@ -1,6 +1,7 @@
 /*
- * The calls allowed in addition to a runner whose server is granted hosts:
- * making internet sockets, and asking for a connection. See filter_net.c.
+ * The calls that only a runner whose server is granted hosts may make:
+ * socket(2) for internet sockets, connect(2), and the options of these sockets.
+ * See filter_net.c.
  */
 #ifndef FILTER_NET_H
 #define FILTER_NET_H

@@ -4,10 +4,10 @@
  * the programs of the toolbox and their loaders, each named by its path, and
  * nothing else.
  *
- * The mounts say the same, so a mistake in one of the two does not open a file.
- * From ABI 6 on Landlock also cuts off abstract unix sockets and signals
- * outside the runner. Its TCP rules are set, but they are not counted as a
- * layer, because MPTCP and TCP Fast Open get past them.
+ * The mounts enforce the same, so a mistake in one of the two does not open a
+ * file. From ABI 6 on Landlock also cuts off abstract unix sockets and signals
+ * outside the runner. Landlock's TCP rules are set, but they are not counted as
+ * a layer, because MPTCP and TCP Fast Open get past them.
  *
  * The numbers are the kernel's ABI (include/uapi/linux/landlock.h); Debian 12's
  * header ends at ABI 2, so the newer ones are defined here.

@@ -1,6 +1,6 @@
 /*
- * Resource limits of one call (setrlimit(2)). They bind the call's own uid,
- * which no other running call has, so RLIMIT_NPROC counts this call alone.
+ * Resource limits of one call (setrlimit(2)). They apply to the call's own uid,
+ * which no other running call has. So RLIMIT_NPROC counts this call alone.
  * Limits that are the same for every call are set while the runner confines
  * itself. Our code sets the others when EXECUTE names them, before any code of
  * the tool runs. Soft and hard limit are the same, except RLIMIT_CPU of a

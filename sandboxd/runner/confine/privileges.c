@@ -39,8 +39,8 @@ cap_set(uint64_t keep)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
-/* The pool's capabilities that the zygote keeps. So a runner's bounding set has
- * no others to lose. */
+/* The pool's capabilities that the zygote keeps. A runner's bounding set begins
+ * with these, so the runner has no others to drop. */
 static const uint64_t zygote_caps = (1ULL << CAP_SYS_ADMIN) |
     (1ULL << CAP_SETUID) | (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
 
@@ -77,7 +77,7 @@ privileges_zygote(struct err *err)
 	return 0;
 }
 
-/* Drops the rest of the bounding set. The zygote dropped the other bits before
+/* Drops zygote_caps from the bounding set. The zygote dropped all others before
  * the fork. privileges_drop() reads all bits back. */
 int
 privileges_bounding(struct runner *r)

@@ -33,11 +33,12 @@ struct step {
 
 /*
  * Makes the runner's own session. No process of the call can make another one,
- * because the filter refuses setsid(2). A session without a terminal has none
- * that could be taken over. A kernel with autogroups gives each session an
- * equal share of the processors, however many processes it has (sched(7)). So
- * all processes and threads of a call have one share together. With a session
- * for each of them, 62 processes took 62 shares (decision 0072).
+ * because the filter refuses setsid(2). A session without a terminal has no
+ * terminal that could be taken over. A kernel with autogroups gives each
+ * session an equal share of the processors, however many processes it has
+ * (sched(7)). So all processes and threads of a call have one share together.
+ * When each process had a session of its own, 62 processes took 62 shares
+ * (decision 0072).
  */
 static int
 step_setsid(struct runner *r)
@@ -122,7 +123,8 @@ steps_layers(
 		buf_putf(out, "runner-namespaces=missing %s\n", why);
 		state = NULL;
 	} else
-		/* The root that all runners share was built earlier. */
+		/* The root that all runners share was built earlier, so the
+		 * mounts are enforced. */
 		buf_puts(out,
 		    "runner-namespaces=enforced\nrunner-mounts=enforced\n");
 	for (s = steps; s->name != NULL; s++)

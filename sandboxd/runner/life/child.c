@@ -26,12 +26,12 @@
 /* Exit codes, seen in EXITED; a tool can imitate them. */
 enum { END_OK = 0, END_CONFINE = 110, END_PROTOCOL = 111, END_SET_UP = 112 };
 
-/* Longest wait for the end: sandboxd ends us after 0.3 ms, or at once. */
+/* Longest wait of linger(). sandboxd ends us at once, or after 0.3 ms. */
 enum { LINGER_MS = 20 };
 
 /* Sets the descriptors: 0 is /dev/null, 1 and 2 the output pipe, 3 the channel.
- * All others that the zygote had open are closed, its socket to pool-init
- * too. */
+ * All other descriptors that the zygote had open are closed, its socket to
+ * pool-init, too. */
 int
 child_descriptors(int channel, int door)
 {
@@ -43,8 +43,9 @@ child_descriptors(int channel, int door)
 	if (channel != RUNNER_CHANNEL_FD &&
 	    dup3(channel, RUNNER_CHANNEL_FD, O_CLOEXEC) == -1)
 		_exit(END_SET_UP);
-	/* The door is above 3, so the dup3 above did not replace it. The door
-	 * is not the channel: the door's reader can't read the channel. */
+	/* The door (door.c) is above 3, so the dup3 above did not replace it.
+	 * The door and the channel are two sockets, so peek, which reads the
+	 * door, can't read the channel. */
 	if (door != -1 && door != RUNNER_DOOR_FD &&
 	    dup3(door, RUNNER_DOOR_FD, O_CLOEXEC) == -1)
 		return -1;
@@ -90,7 +91,7 @@ expect(enum ipc_type type, void *msg)
 		_exit(END_PROTOCOL);
 }
 
-/* Tells whether the rest of the call has not come yet. */
+/* Tells whether ARGUMENTS has not come yet. */
 static bool
 waiting(void)
 {
@@ -101,9 +102,9 @@ waiting(void)
 
 /*
  * Waits until sandboxd ends this process. The result is on its way to a client
- * that waits. To take this process apart costs more than to carry the result
- * there, and can't be put off once it has begun. So sandboxd ends the process
- * when the answer has left.
+ * that waits. It takes longer to take this process apart than to carry the
+ * result to the client, and an exit that has begun can't be put off. So
+ * sandboxd ends the process when the answer has left.
  */
 static void
 linger(void)
@@ -122,7 +123,7 @@ child_serve(const struct runner *r, enum runner_kind kind, bool rehearsing)
 	expect(IPC_EXECUTE, &execute);
 	if (limits_call(&execute, kind == RUNNER_COMMAND) == -1)
 		return -1;
-	/* The rest may follow only when the call's intent row is committed. */
+	/* ARGUMENTS and SECRETS come only after the intent row's commit. */
 	if (kind == RUNNER_PYTHON)
 		python_prepare(&execute, rehearsing || waiting());
 	expect(IPC_ARGUMENTS, &arguments);
@@ -158,7 +159,8 @@ child_main(const struct zygote *z, const struct ipc_fork *fork)
 	}
 	if (steps_run(&r) == -1)
 		_exit(END_CONFINE);
-	/* A command has streams of its own, so no output goes to this pipe. */
+	/* A command has pipes of its own (command.c), so no output goes to the
+	 * output pipe. */
 	if (fork->kind == RUNNER_PYTHON && output_start() == -1)
 		fail("output");
 	if (output_send(IPC_READY, &ready) == -1)

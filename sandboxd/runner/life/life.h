@@ -7,12 +7,13 @@
 #include "runner.h"
 
 /* child.c: a runner's life, from the fork to its end. */
-/* Sets the descriptors: the channel as 3, the output pipe, and the door as
- * RUNNER_DOOR_FD. door may be -1. Closes all others. 0 or -1. */
+/* Sets the descriptors: the channel as 3, the output pipe, and the door
+ * (door.c) as RUNNER_DOOR_FD. door may be -1. Closes all other descriptors. 0
+ * or -1. */
 int child_descriptors(int channel, int door);
-/* Serves a call, from EXECUTE to RUN_RESULT. 0 or -1. rehearsing: all frames of
- * the call are there already, but the work is done that fills the wait for the
- * last frames of a real call. */
+/* Serves a call, from EXECUTE to RUN_RESULT. 0 or -1. rehearsing: all frames
+ * are there already, but python_prepare() does the work that in a real call
+ * fills the wait for ARGUMENTS. */
 int child_serve(const struct runner *, enum runner_kind, bool rehearsing);
 _Noreturn void child_main(const struct zygote *, const struct ipc_fork *);
 
@@ -26,8 +27,8 @@ int snapshot_take(struct err *);
 
 /* prefault.c: learns from rehearsed calls which pages each call writes, and
  * readies those pages before a call comes. prefault_prepare runs Python, so it
- * is called before the snapshot. If prefault_learn returns -1, runners are
- * slower, nothing else. */
+ * is called before the snapshot. If prefault_learn returns -1, runners work,
+ * but are slower. */
 int prefault_prepare(struct err *);
 int prefault_learn(void);
 /* Readies the pages in a runner that said READY. Returns when the call comes or

@@ -3,7 +3,7 @@
  *
  * A runner shares the zygote's memory until it writes, and Python writes
  * wherever it looks (reference counts): a trivial call takes some 500 page
- * faults, each of which costs more than the copy it makes. The pages hardly
+ * faults, and a fault costs more than the copy of the page. The pages hardly
  * change from call to call. So the zygote rehearses: two children make a call
  * each, with all its frames and code of the harness, one plain and one
  * asynchronous. Then each child looks up in its page table which pages became
@@ -13,8 +13,8 @@
  * but no caller waits for it.
  *
  * This is about time alone. Only a list of addresses comes back from the
- * rehearsal. A kernel without that advice, or a rehearsal that failed, makes
- * slower runners and nothing else.
+ * rehearsal. Without MADV_POPULATE_WRITE, or after a rehearsal that failed,
+ * runners are slower, nothing else.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -43,13 +43,13 @@
 
 enum {
 	PAGE = 4096,
-	/* RANGES_MAX: ranges kept. Pages with at most this many others between
-	 * them share a range, because a system call costs as much as to copy a
-	 * page (OWN_GAP) or to map some pages of a file (FILES_GAP). */
+	/* RANGES_MAX: ranges kept. Two pages share a range if at most OWN_GAP
+	 * or FILES_GAP other pages lie between them, because a system call
+	 * costs as much as to copy a page, or to map some pages of a file. */
 	RANGES_MAX = 768,
 	OWN_GAP = 1,
 	FILES_GAP = 16,
-	/* 64 MiB of pages: four times the zygote's. */
+	/* 64 MiB of pages: four times the zygote's memory. */
 	PAGES_MAX = 16384,
 	/*
 	 * If a runner had no call for this long, the machine is not under load.
@@ -58,9 +58,10 @@ enum {
 	 */
 	IDLE_MS = 70,
 	TURN = 16, /* ranges between two looks at the channel: about 0.1 ms */
-	/* A rehearsal takes some ms; one that hangs must not hold the pool. */
+	/* A rehearsal takes some ms. A rehearsal that hangs must not delay the
+	 * pool for longer. */
 	REHEARSAL_S = 10,
-	/* Limits as a call has them; a rehearsal reaches none. */
+	/* Limits, as each call has. No rehearsal reaches them. */
 	REHEARSAL_BYTES = 1 << 30,
 	REHEARSAL_FILES = 256,
 };
@@ -92,8 +93,8 @@ static struct rehearsed {
 
 /* --- In the rehearsing child. ----------------------------------------- */
 
-/* Plays a runner that has been confined: its descriptors, its interpreter, a
- * call. Its messages go into a socket that is never read. */
+/* Plays a confined runner: sets up descriptors and interpreter, and serves a
+ * call. The messages go into a socket that no process reads. */
 static int
 play(int channel)
 {
@@ -103,8 +104,8 @@ play(int channel)
 	return child_serve(NULL, RUNNER_PYTHON, true);
 }
 
-/* Notes the present pages of one mapping (bit 63 of their entry), by whether
- * they belong to a file (bit 61). */
+/* Notes the pages of one mapping that are present (bit 63 of a page's entry) as
+ * FILES if they belong to a file (bit 61), else as OWN. */
 static int
 note_mapping(struct found *f, int pagemap, uint64_t from, uint64_t to)
 {
@@ -159,9 +160,9 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Merges the pages of all rehearsals into ranges. Pages with at most `gap`
- * others between them share a range. After RANGES_MAX ranges the remaining
- * pages are left to page faults. */
+/* Merges the pages of all rehearsals into ranges. Two pages share a range if at
+ * most `gap` other pages lie between them. After RANGES_MAX ranges the
+ * remaining pages are left to page faults. */
 static void
 merge(uint64_t *pages, size_t n, uint64_t gap, int advice)
 {

@@ -2,13 +2,13 @@
  * The zygote's memory, made cheap to fork.
  *
  * A fork copies one page-table entry for every page of anonymous memory that
- * was written, and the end of the child takes each entry down again. There are
- * 4,000 such pages, and the child never looks at most of them. Pages of a file
- * need no copy: the child's first touch finds them. So when the zygote is warm,
- * its written memory is copied into a memfd, and the memfd is mapped privately
- * over the memory that was copied. Every byte is where it was. A runner pays
- * for the pages that it touches, and all runners share one copy of the others
- * in the page cache.
+ * was written, and removes each entry again when the child ends. There are
+ * 4,000 such pages, and the child never looks at most of them. For pages of a
+ * file no entry is copied: the child's first touch finds them. So when the
+ * zygote is warm, its written memory is copied into a memfd, and the memfd is
+ * mapped privately over the memory that was copied. Every byte is where it was.
+ * A runner pays for the pages that it touches, and all runners share one copy
+ * of the other pages in the page cache.
  *
  * Nothing becomes shared for writing: the mapping is private, and the memfd is
  * sealed against writes before it is closed. A page that the zygote itself
@@ -23,10 +23,10 @@
  * The interpreter's text is put into the memfd as well, to have it in huge
  * pages. From its own file the kernel maps the text 16 pages at a time, and
  * takes the pages down one by one at the end, some 600 for each runner. In huge
- * pages the text takes two faults. Writable memory gains too: a fault maps the
- * neighbours from one large folio and not page by page. And a library's four
- * mappings without write access become one (fixed_line()), because a fork
- * copies mappings one by one.
+ * pages the text takes two faults. Writable memory gains, too: a fault maps
+ * neighbouring pages of one large folio together. And a library's four mappings
+ * without write access become one (fixed_line()), because a fork copies
+ * mappings one by one.
  *
  * The memory is replaced while this code runs in it. Between the copy and the
  * mapping only this stack may change. So the stack is not replaced, and only
@@ -51,8 +51,8 @@
 
 enum {
 	PAGE = 4096,
-	/* Smaller regions without a file stay as they are: a fork copies them
-	 * sooner than it maps them. */
+	/* Smaller regions without a file stay as they are: a fork copies their
+	 * page-table entries in less time than a mapping. */
 	REGION_MIN = 128 * 1024,
 	/* CPython's arenas are 1 MiB each and merge into a dozen regions. The
 	 * 25 libraries have two regions each. */
@@ -139,14 +139,14 @@ holds(const struct region *r, uintptr_t function)
 	return (char *)function >= r->from && (char *)function < r->to;
 }
 
-/* A library's mappings without write access, as far as smaps was read. */
+/* A library's mappings without write access, gathered while smaps is read. */
 struct fixed {
 	struct region r;
 	unsigned long long inode;
 };
 
-/* Ends the gathering of a library's mappings and records them. This program is
- * no library: its own mappings are not recorded and stay where they are. */
+/* Records a library's mappings, which are gathered by now. The mappings of this
+ * program, which is no library, are not recorded and stay where they are. */
 static void
 fixed_end(struct fixed *f, struct regions *found)
 {
@@ -184,9 +184,9 @@ fixed_line(const struct line *l, struct fixed *f, struct regions *found)
 	f->r.prot |= PROT_READ | (text ? PROT_EXEC : 0);
 }
 
-/* Tells whether the memory must stay. A fork must not hand on some memory as it
- * is, such as a generator's state: this memory is wiped, dropped or not copied
- * (madvise(2)). Memory that is replaced would lose that property. */
+/* Tells whether the memory must stay. At a fork some memory, such as a
+ * generator's state, is wiped, dropped or not copied (madvise(2)). Replaced
+ * memory would lose that property. */
 static bool
 special(const char *flags)
 {
@@ -250,10 +250,10 @@ region_write(int fd, const struct region *r, off_t at)
 	return 0;
 }
 
-/* Copies one region and maps the copy over it. Between the two no library
- * function is called that could write to memory. Code in the region goes on
- * with the same bytes. If the system does not let text be replaced (a sealed
- * mapping, a security module), the library stays as it was. */
+/* Copies one region and maps the copy over it. Between copy and mapping no
+ * library function is called that could write to memory. Code in the region
+ * goes on with the same bytes. If the system does not let text be replaced (a
+ * sealed mapping, a security module), the library stays as it was. */
 static int
 region_replace(int fd, const struct region *r, off_t at)
 {

@@ -5,7 +5,8 @@
  * Every step of the confinement is made once, by the same code, in a process
  * like any runner's. If the kernel or the service manager does not allow a
  * step, the pool does not start, and the error names the step, path and errno.
- * So no call is the first to meet the failure. A second trial has network.
+ * So no call is the first to meet the failure. A second trial runner has
+ * network.
  */
 #include <sys/socket.h>
 
@@ -26,7 +27,7 @@ enum {
 	/* A trial takes some ms; under load it may take a hundred times
 	 * that. */
 	TRIAL_MS = 10 * 1000,
-	/* No call gets id 1 (POOL_UID_FIRST in sandboxd/runners/pool.h). */
+	/* No call gets uid 1 (POOL_UID_FIRST in sandboxd/runners/pool.h). */
 	TRIAL_UID = 1,
 	TRIAL_TMP = 1 << 20,
 	TRIAL_INODES = 16
@@ -114,7 +115,7 @@ try(const struct zygote *z, bool network, char *step, size_t nstep, char *why,
 	return rc;
 }
 
-/* Tells whether a listener came through the door. */
+/* Tells whether the runner sent its listener to the door (door.c). */
 static bool
 handed_over(int door)
 {
@@ -133,9 +134,9 @@ handed_over(int door)
 }
 
 /*
- * Tries a runner with network, whose door is a socket of ours. A failure here
- * does not stop runners without network. The failure gets a layer's line of its
- * own, and a fork with network fails at the step that the line names.
+ * Tries a runner with network, whose door (door.c) is a socket of ours. A
+ * failure here does not stop runners without network. The layer runner-network
+ * names the failed step, at which later forks with network fail, too.
  */
 static void
 trial_network(const struct zygote *z, struct buf *layers)

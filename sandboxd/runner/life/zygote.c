@@ -68,7 +68,7 @@ standard_fds(void)
 	(void)close(fd);
 }
 
-/* Reports the layers. An empty interpreter says that this zygote can fork no
+/* Reports the layers. An empty `interpreter` says that this zygote can fork no
  * runner. */
 static int
 report(const struct zygote *z, const char *interpreter, struct err *err)
@@ -117,8 +117,8 @@ start(struct zygote *z, const char *modules, const char *commands)
 	layer = "runner-capabilities";
 	if (privileges_zygote(&err) == -1)
 		goto fail;
-	/* On failure trial_run() writes the layer's line, and the fix into
-	 * err. */
+	/* On failure trial_run() itself writes the layer's line, and the fix
+	 * into err. */
 	layer = NULL;
 	if (trial_run(z, &z->layers, &err) == -1 ||
 	    report(z, z->interpreter, &err) == -1)

@@ -10,7 +10,7 @@
 
 #include "buf.h"
 
-/* A stream's output: at most its maximum is kept, the rest is counted. */
+/* A stream's output: bytes up to a maximum are kept, all others are counted. */
 struct command_output {
 	struct buf kept;
 	uint64_t total;
@@ -27,7 +27,8 @@ struct command {
 	/* Set at the end. */
 	int status;           /* wait status of the command */
 	uint64_t duration_ms; /* from its start to its end */
-	uint64_t cpu_ms;      /* of it and the children that it waited for */
+	uint64_t cpu_ms;      /* of the command and the children it waited
+			       * for */
 };
 
 /*

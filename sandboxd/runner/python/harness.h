@@ -7,7 +7,7 @@ struct harness_module {
 	const unsigned char *text; /* UTF-8, NUL-terminated */
 };
 
-/* Ends with a NULL name; a module comes after those it imports. */
+/* Ends with a NULL name. A module comes after the modules that it imports. */
 extern const struct harness_module harness_modules[];
 
 #endif

@@ -29,7 +29,7 @@ int python_child(struct runner *);
 /* Restores malloc's usual settings after the snapshot. 0 or -1. */
 int python_settled(struct err *);
 /* Unpacks the compiled form of the code that python_run will run; executes
- * nothing of it. time: true if the rest of the call is not there yet. */
+ * nothing of it. time: true if ARGUMENTS has not come yet. */
 void python_prepare(const struct ipc_execute *, bool time);
 /* Runs or inspects one tool; sends everything, RUN_RESULT included. */
 int python_run(const struct ipc_execute *, struct ipc_bytes arguments,

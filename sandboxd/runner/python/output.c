@@ -24,10 +24,10 @@
 enum {
 	CHUNK = 16 * 1024, /* most bytes of one frame of output */
 	NOTE_MAX = 64,     /* kept free for the note about dropped bytes */
-	/* A pipe's capacity. The pipe holds no more when the tool has ended. We
-	 * read no more, so a thread that prints for ever does not keep us. */
+	/* A pipe's capacity. At the end of the tool we read at most this many
+	 * bytes, so a thread that prints for ever does not keep us. */
 	PIPE_BYTES = 64 * 1024,
-	STACK = 64 * 1024, /* of the reader: a frame and its buffer */
+	STACK = 64 * 1024, /* of the reader thread: one frame and buffer */
 };
 
 static struct {
@@ -178,8 +178,8 @@ output_limit(size_t max)
 void
 output_flush(void)
 {
-	/* If output_stop() takes the lock first, we wait for it until the call
-	 * ends, which ends this thread too. */
+	/* If output_stop() takes the lock first, we wait for the lock until the
+	 * call ends, which ends this thread, too. */
 	if (!out.running || out.stopped)
 		return;
 	(void)pthread_mutex_lock(&out.lock);
@@ -195,7 +195,7 @@ output_stop(const char **text, size_t *n, bool *truncated)
 
 	/*
 	 * All earlier output is in the pipe, or the reader has sent it under
-	 * the lock. So we take the lock for good and read the rest here. The
+	 * the lock. So we take the lock for good and empty the pipe here. The
 	 * reader need not be woken and waited for.
 	 */
 	if (out.running && !out.stopped) {

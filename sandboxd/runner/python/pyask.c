@@ -22,8 +22,8 @@ closed(void)
 	return NULL;
 }
 
-/* Refuses a process that the tool forked: it shares the descriptor, and an
- * answer that it took would be lost to the process that waits for it. */
+/* Refuses a process that the tool forked. Such a process shares the descriptor,
+ * and could take the answer for which another process waits. */
 int
 pyask_mine(void)
 {

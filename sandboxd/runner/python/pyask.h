@@ -12,8 +12,8 @@
 PyObject *pyask_send(PyObject *self, PyObject *args);
 /* Waits for the next answer: _mcpbox.answer() -> (number, json). */
 PyObject *pyask_receive(PyObject *self, PyObject *args);
-/* Returns 0 if this process may use the channel, or -1 with a Python exception:
- * a process that the tool forked has no share in the channel. */
+/* Returns 0 if this process may use the channel, or -1 with a Python exception
+ * if the tool forked this process. */
 int pyask_mine(void);
 /* Waits for the channel's next frame, without touching Python. Returns 1, 0 at
  * the channel's end, or -1 if the channel is broken. */

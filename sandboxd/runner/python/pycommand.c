@@ -10,7 +10,7 @@
 
 enum { HEX = 2 * sizeof(struct ipc_hash) + 1, ITEMS_MAX = 1024 };
 
-/* Turns a list of bytes into an array of strings that ends with NULL. first
+/* Turns a list of bytes into an array of strings that ends with NULL. `first`
  * comes before the list's items, unless it is NULL. The strings are borrowed.
  * Returns NULL with a Python exception on failure. */
 static char **

@@ -21,7 +21,7 @@
  * Python, which takes a fifth of the time of a whole call. The zygote has one
  * thread. At a fork that thread holds the interpreter and no other lock, and
  * runs no Python code. The child's one thread has the same state, at the same
- * address. The hooks' work beside locks is done here. The random module's
+ * address. The hooks' work other than locks is done here. The random module's
  * generator gets a new seed. It is the only generator that the zygote made
  * (test_random.py would see another). threading needs the thread's new id,
  * which is the same in every runner, so loop() sets it before the fork. A
@@ -92,7 +92,7 @@ pyfork_child(struct runner *r)
 }
 
 /* Makes asyncio's loop. Its descriptors must get the numbers that loop_fds()
- * renews. 0 to 3 are taken, so 4 is filled here. */
+ * renews. 0 to 3 are in use, so `fill` occupies 4 for now. */
 static int
 loop(struct err *err)
 {

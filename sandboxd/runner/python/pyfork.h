@@ -1,7 +1,7 @@
 /*
  * The interpreter's side of a fork: the objects that the zygote makes once for
- * all its runners, and the few that each of them must have for itself. Includes
- * Python.h first.
+ * all its runners, and the few objects that each runner must have for itself.
+ * Includes Python.h first.
  */
 #ifndef PYFORK_H
 #define PYFORK_H

@@ -1,7 +1,7 @@
 /*
- * See pymodule.h. One piece is on its way at a time. So nothing is gathered in
- * sandboxd, and an installer is only as fast as the store writes. If a call of
- * another kind sends a piece, sandboxd ends its tool (channel.c).
+ * See pymodule.h. One piece of a tree is on its way at a time. So no pieces
+ * gather in sandboxd, and an installer is only as fast as the store writes. If
+ * a call of another kind sends a piece, sandboxd ends its tool (channel.c).
  */
 #include "pymodule.h"
 

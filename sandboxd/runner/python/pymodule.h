@@ -6,9 +6,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Sends the next bytes of the tree and waits until they were taken:
- * _mcpbox.module_part(data, last) -> (state, digest, files, size, text); the
- * values are MODULE_NEXT's. */
+/* Sends the next bytes of the tree and waits until the store has taken them:
+ * _mcpbox.module_part(data, last) -> (state, digest, files, size, text), the
+ * fields of MODULE_NEXT. */
 PyObject *pymodule_part(PyObject *self, PyObject *args);
 
 #endif

@@ -5,7 +5,7 @@
  * The harness reaches the channel only through the functions of the module
  * _mcpbox below. This rule keeps the code in order and protects nothing: a tool
  * holds the descriptor itself and can write frames to it. All those frames
- * speak for the tool's own call.
+ * count for the tool's own call.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -382,7 +382,8 @@ find_stdlib(struct zygote *z, struct err *err)
 	if (os != NULL)
 		file = PyObject_GetAttrString(os, "__file__");
 	if (file == NULL) {
-		/* Debian 13 freezes os: take sys._stdlib_dir, as sysconfig */
+		/* Debian 13 freezes os: take sys._stdlib_dir, as sysconfig
+		 * does */
 		PyErr_Clear();
 		file = PySys_GetObject("_stdlib_dir");
 		Py_XINCREF(file);
@@ -413,7 +414,7 @@ python_start(struct zygote *z, struct err *err)
 	pthread_attr_t attr;
 	PyObject *result;
 
-	/* One arena: each further one reserves 64 MiB of address space, which
+	/* One arena: each further arena reserves 64 MiB of address space, which
 	 * RLIMIT_AS counts. */
 	(void)mallopt(M_ARENA_MAX, 1);
 	/* No block of malloc's is a mapping of its own until the snapshot is
@@ -448,7 +449,8 @@ python_start(struct zygote *z, struct err *err)
 int
 python_settled(struct err *err)
 {
-	/* malloc(3)'s own default; large blocks go back to the system. */
+	/* malloc(3)'s own default: large blocks go back to the kernel when
+	 * freed. */
 	if (mallopt(M_MMAP_THRESHOLD, 128 * 1024) != 1)
 		return err_set(err, FAILURE_INTERNAL, "malloc's threshold");
 	return 0;
@@ -524,9 +526,9 @@ last_resort(void)
 /*
  * Unpacks compiled code. Reading a code object makes objects and runs none of
  * them. If memory is short, the harness compiles the source and reports the
- * failure. While there is time, code of the harness goes through a call once
- * more, to have the memory that a call uses in the processor's caches. To fetch
- * that memory takes as long as the call itself.
+ * failure. If there is time, the harness rehearses a call once more, so that
+ * the memory which a call uses is in the processor's caches. Fetching this
+ * memory takes as long as the call itself.
  */
 void
 python_prepare(const struct ipc_execute *e, bool time)

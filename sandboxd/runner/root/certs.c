@@ -5,14 +5,14 @@
  *
  * The certificates are copied in two forms, as Debian's update-ca-certificates
  * makes them. The first is a directory of certificates under the hashes of
- * their subjects (openssl-rehash(1)). From it a client reads the one or two
- * certificates that it needs, while a bundle of 140 takes 10 ms. SSL_CERT_DIR
- * names the directory to OpenSSL. The second form is the bundle, for programs
- * that look for the bundle.
+ * their subjects (openssl-rehash(1)). From it a client reads only the one or
+ * two certificates that it needs. To read a bundle of 140 takes 10 ms. The
+ * variable SSL_CERT_DIR names the directory to OpenSSL. The second form is the
+ * bundle, for programs that look for the bundle.
  *
- * Certificates are public. A file of the host that by mistake holds a private
- * key beside a certificate is left out. So is a file that the pool's user can't
- * read. If the host has no such directory, tools have no authorities.
+ * Certificates are public. A file of the host that by mistake also holds a
+ * private key is left out, and so is a file that the pool's user can't read. If
+ * the host has no directory CERTS_DIR, tools have no authorities.
  */
 #include <sys/stat.h>
 
@@ -50,8 +50,8 @@ hashed(const char *name)
 	    strlen(name) < 16;
 }
 
-/* Reads a certificate that may be shown to all. Leaves b empty if the file is
- * no such certificate. */
+/* Reads a certificate that may be shown to all. Leaves b empty if the file has
+ * no certificate, or a private key. */
 static void
 read_public(int fd, struct buf *b)
 {
@@ -69,8 +69,8 @@ read_public(int fd, struct buf *b)
 		b->len = 0;
 }
 
-/* Copies a file. Returns the number of bytes, 0 if the file is left out, or -1
- * with errno if the root's memory can't take it. */
+/* Copies a certificate or the bundle. Returns the number of bytes, 0 if the
+ * file is left out, or -1 with errno if the root's memory can't take it. */
 static ssize_t
 copy(int dir, const char *name, size_t max)
 {

@@ -1,7 +1,7 @@
 /*
  * The runners' /etc, a part of the template: names for every uid that a call
- * may get, and the resolver's files. It holds nothing of the host's /etc. It is
- * the same for all calls, so that no call pays for a mount and five files of
+ * may get, and the resolver's files. This /etc holds nothing of the host's
+ * /etc. All calls share it, so that no call pays for a mount and five files of
  * its own. A tool learns from it only how many uids the pool has.
  */
 #include <errno.h>
@@ -24,7 +24,8 @@ enum {
 };
 
 /* Sets *count to the number of the pool's uids. The second line of our user
- * namespace's map (user_namespaces(7)) starts at 1 and has all of them. */
+ * namespace's map (user_namespaces(7)) starts at 1 and has all uids of the
+ * pool. */
 static int
 uids(unsigned *count)
 {
@@ -129,8 +130,8 @@ out:
  * to 127.0.0.1, where this namespace has no listener, and reaches
  * sandboxd-egress instead. It uses TCP, so that a query is one connect(2) and
  * one stream. For a runner without hosts, a name that isn't in /etc/hosts is
- * unknown at once. The bind carries the flags of its source, so it is
- * read-only. Called before toolbox_mounts(), which binds this /etc.
+ * unknown at once. The bind mount has its source's flags, so it is read-only.
+ * Called before toolbox_mounts(), which binds this /etc.
  */
 int
 etc_names(struct runner *r)

@@ -7,15 +7,16 @@
  * store through a mount of its own and has no id that owns anything in the
  * store. A runner gets its entries read-only and nothing else of the store. So
  * an entry still has the contents that its digest names, and is not hashed
- * again at each call. FORK has the digests that a runner gets, from the
- * approved version.
+ * again at each call. FORK has the digests of a runner's entries, which come
+ * from the approved version.
  *
  * The zygote opens the store before its own mounts cover anything, and clones
  * the entries' mounts just before the fork (open_tree(2)). The child could not
- * bind a mount of the zygote's namespace, and a path could be changed between
- * two looks. The clones are attached nowhere, so that no other runner's fork
- * copies them; the child attaches them. An entry's name is 64 hexadecimal
- * digits, so it cannot lead anywhere else, and a link is not followed.
+ * bind a mount of the zygote's namespace. A path could be changed after a
+ * check; a clone can't be. The clones are attached nowhere, so that no other
+ * runner's fork copies them; the child attaches them. An entry's name is 64
+ * hexadecimal digits, so it cannot lead anywhere else, and a link is not
+ * followed.
  *
  * The mounts allow execution, because the loader maps extension modules
  * executable. Other layers deny execve (filter.c, fsrules.c). A library that an

@@ -1,7 +1,7 @@
 /*
  * A runner's own mounts, on top of the template that it inherited with its
- * mount namespace (template.c): proc and /tmp. Everything else it sees
- * is the zygote's read-only tree, and after pivot_root nothing else is there.
+ * mount namespace (template.c): proc and /tmp. Everything else that the runner
+ * sees is the zygote's read-only tree: pivot_root removes all other mounts.
  */
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -89,7 +89,7 @@ mounts_tmp(struct runner *r)
 
 /*
  * Changes the root. If both arguments of pivot_root(2) are the same, it stacks
- * the old root on the new one. To detach the old root takes every mount of the
+ * the old root on the new root. Detaching the old root takes every mount of the
  * host out of this namespace.
  */
 int

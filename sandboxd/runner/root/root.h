@@ -19,13 +19,13 @@ int etc_build(void);
 int etc_names(struct runner *); /* a step: makes names resolve if hosts are
 				 * granted */
 
-/* certs.c: copies the host's certificate authorities into that /etc. 0, or -1
- * with errno and steps_path. */
+/* certs.c: copies the host's certificate authorities into the root's /etc. 0,
+ * or -1 with errno and steps_path. */
 #define CERTS_DIR "/etc/ssl/certs"
 int certs_build(void);
 
-/* toolbox.c: the root of commands. A toolbox_file may be executed there: it is
- * one of the configured programs, or a dynamic loader. */
+/* toolbox.c: the root of commands. A toolbox_file may be executed in that root:
+ * it is one of the configured programs, or a dynamic loader. */
 struct toolbox_file {
 	char *path;
 	uint8_t digest[32]; /* SHA-256 of its bytes in the toolbox */

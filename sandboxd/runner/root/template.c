@@ -114,7 +114,8 @@ report_object(struct dl_phdr_info *info, size_t size, void *arg)
  * Opens every extension module of the standard library, so that the dynamic
  * linker finds their libraries, and writes the paths of all loaded objects.
  * Runs in a process of its own: the zygote must not keep Tcl and SQLite loaded.
- * If a module cannot be opened on this host, no tool could import it either.
+ * A module that cannot be opened is skipped: no tool on this host could import
+ * it either.
  */
 static _Noreturn void
 libs_child(const char *stdlib, int fd)
@@ -232,8 +233,8 @@ bind_libs(const struct paths *libs, const char *stdlib)
 		if (strncmp(libs->path[i], stdlib, prefix) == 0)
 			continue;
 		/*
-		 * Only the directory is resolved: the name must stay the one
-		 * that other objects ask for (libssl.so.3), and bind follows
+		 * Only the directory is resolved. The file's name must stay as
+		 * other objects ask for it (libssl.so.3). A bind mount follows
 		 * a link to the file itself.
 		 */
 		(void)snprintf(name, sizeof(name), "%s", libs->path[i]);
@@ -257,7 +258,8 @@ const char *const template_devices[] = {
 
 /*
  * Links /dev/shm, where POSIX shared memory and semaphores (multiprocessing)
- * live by name, to the call's own /tmp, so that they are counted with it.
+ * live by name, to the call's own /tmp, so that they count against the limit of
+ * that /tmp.
  */
 static int
 shm(void)
@@ -303,8 +305,8 @@ assemble(struct zygote *z, const char *modules, const struct paths *libs)
 		return -1;
 	if (etc_build() == -1 || certs_build() == -1)
 		return -1;
-	/* The mount of a device node must not be nodev. A read-only mount still
-	 * lets the device be written to. No tty, no console. */
+	/* The mount of a device node must not be nodev. A device can be written
+	 * to even if its mount is read-only. There is no tty and no console. */
 	for (i = 0; template_devices[i] != NULL; i++) {
 		if (bind_path(template_devices[i],
 			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |

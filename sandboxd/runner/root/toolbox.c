@@ -5,16 +5,17 @@
  * the shared objects it needs into one tmpfs, and keeps the SHA-256 of the
  * copy. Copies, not binds, for three reasons: the hashed bytes are those that
  * run, even if a package upgrade changes the host; no bit of the host's inode
- * comes along (set-id, capabilities, owner); and it is one mount, which is all
- * that a runner of Python pays for it at its fork.
+ * comes along (set-id, capabilities, owner); and the toolbox is one mount, so a
+ * runner of Python, which does not use it, pays for one mount at its fork.
  *
  * The author of the configuration chooses the programs. A file that its group
  * or everybody may write, or that belongs to one of the pool's ids, is left
- * out. All other users of the host look alike from in here, so their files
- * can't be told from root's: the list must name files that root owns
- * (conf_keys.def). The loader itself lists the shared objects, in a throw-away
- * process that runs none of the program's code (ld.so(8), --list). It does not
- * find objects that a program opens by dlopen(), so these are missing.
+ * out. Inside the pool all other users of the host look alike, so their files
+ * can't be distinguished from root's. So the list must name files that root
+ * owns (conf_keys.def). The loader itself lists the shared objects, in a
+ * throw-away process that runs none of the program's code (ld.so(8), --list).
+ * It does not find objects that a program opens by dlopen(), so these are
+ * missing.
  *
  * A runner of kind COMMAND adds the devices, /etc and the time zones of the
  * Python root (mounts.c does proc and /tmp) and makes this tree its root.
@@ -42,16 +43,16 @@
 enum {
 	TOOLS_MAX = 256,         /* programs and loaders */
 	TRACE_MAX = 64 * 1024,   /* the loader's list for one program */
-	HEADERS_MAX = 64,        /* of an ELF file; real ones have a dozen */
+	HEADERS_MAX = 64,        /* of an ELF file; usual files have a dozen */
 	COPY_CHUNK = 128 * 1024, /* bytes at once */
 	/* Owner of all files that belong to none of the pool's ids (the default
-	 * of fs.overflowuid): the host's root among them. */
+	 * of fs.overflowuid), so of root's files, too. */
 	UNMAPPED_UID = 65534,
 };
 
-/* The toolbox has room for a long list. It is bounded because it is memory: for
- * a while two zygotes may have a toolbox each, within one limit
- * (pool/cgroup.c). */
+/* TOOLBOX_OPTIONS: 128M is room for a long list of commands. The size is
+ * bounded because a toolbox is memory: for a while two zygotes may each have a
+ * toolbox, within one limit (pool/cgroup.c). */
 #define SEPARATORS      ", \t"
 #define TOOLBOX_OPTIONS "mode=0755,size=128M,nr_inodes=8192"
 
@@ -159,7 +160,7 @@ out:
 
 /* Takes the file at path. Sets `real` to its place: the directory is resolved,
  * the last part is not, because programs look the file up by that name. Returns
- * as take_file(). */
+ * the same as take_file(). */
 static int
 take(const char *path, uint8_t digest[32], char real[RUNNER_PATH_MAX])
 {
@@ -336,8 +337,8 @@ add(struct toolbox *t, const char *path)
 		errno = EINVAL;
 		return -1;
 	}
-	/* The program first: its owner and mode are judged before the loader
-	 * looks into it. */
+	/* The program is taken first, so its owner and mode are judged before
+	 * the loader looks into it. */
 	rc = take(path, own, program);
 	if (rc != 0) /* 1: named twice */
 		return rc == 1 ? 0 : -1;
@@ -448,7 +449,8 @@ toolbox_build(struct zygote *z, const char *commands, struct err *err)
 /*
  * Finds a program by its configured path, by that path without /usr (/bin is a
  * link to /usr/bin), or by its name without the directory. The short forms are
- * a convenience and decide nothing: the digest binds the program that is run.
+ * a convenience and decide nothing: only a program with the approved digest is
+ * run.
  */
 const struct toolbox_file *
 toolbox_find(const struct zygote *z, struct ipc_bytes name)
