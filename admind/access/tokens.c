@@ -1,10 +1,10 @@
 /*
  * The live tokens.
  *
- * A credential is looked up by its SHA-256. It has 256 random bits, which
- * nobody can guess, so neither the time of a wrong guess nor a dump of the
- * table helps an attacker. Every failure (unknown, revoked, expired, not for
- * this listener) has the same answer.
+ * A credential is looked up by its SHA-256. It has 256 random bits and can't be
+ * guessed, so neither the time of a wrong guess nor a dump of the table helps
+ * an attacker. Every failure (unknown, revoked, expired, not for this listener)
+ * has the same answer.
  *
  * Memory holds the tokens as they were read from the database, with the changes
  * that were notified since. While the database is not reachable, this process
@@ -35,8 +35,8 @@ enum {
 
 struct tokens {
 	LIST_HEAD(token_chain, token) chains[CHAINS];
-	bool ready;           /* all were read since the database came up */
-	unsigned loads;       /* readings under way */
+	bool ready;           /* all tokens read since the database came up */
+	unsigned loads;       /* reads of all tokens that are under way */
 	bool editing;         /* setting remote_tool_editing */
 	uint8_t key[KEY_LEN]; /* MACs the names of permission sets */
 };
@@ -249,7 +249,8 @@ tell_one(struct ipc_peer *peer, void *arg)
 	if (ipc_request(peer, IPC_CREDENTIAL_ENDED, &x->m, TELL_MS,
 		acknowledged, x, &id) == 0)
 		x->waiting++;
-	else /* not told: a gateway forgets when its link ends */
+	else /* The gateway was not told, so its link is cut: then it forgets
+	      * the credential. */
 		ipc_peer_close(peer);
 }
 
@@ -286,8 +287,8 @@ got_running(void *arg, const struct pg_result *rows, const struct err *err)
 	struct admind *a = arg;
 	struct ipc_id id;
 
-	/* Without the database no run is found here. Then no admind accepts a
-	 * token that it can't read, and runs end by their own time limit. */
+	/* If the database is gone, no run is found here. Then no admind accepts
+	 * any token, and runs end by their own time limit. */
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		hold_cancel(a, &id, FAILURE_KILLED);
@@ -297,7 +298,7 @@ got_running(void *arg, const struct pg_result *rows, const struct err *err)
 static void
 used_stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
-	/* If this time of use was not stored, the next one will be. */
+	/* If a time of use was not stored, a later one will be. */
 }
 
 static void

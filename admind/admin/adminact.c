@@ -68,9 +68,9 @@ regranted(void *arg)
 /*
  * Takes the database's answer. The change may concern a setting, a limit or the
  * set of callable tools. No remembered state may outlive the change, so that
- * the person who gets the answer can rely on it. So before the answer this
- * process forgets such state (other nodes do so on NOTIFY), the sandbox learns
- * what its calls may connect to, and gateways drop lists that changed.
+ * the person who gets the answer can rely on the change. So before the answer
+ * this process forgets such state (other nodes do so on NOTIFY), the sandbox
+ * learns what its calls may connect to, and gateways drop lists that changed.
  */
 static void
 done(void *arg, const struct pg_result *rows, const struct err *err)

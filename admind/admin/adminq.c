@@ -135,7 +135,8 @@ got_list(void *arg, const struct pg_result *rows, const struct err *err)
 	int n, limit = (int)op->number;
 
 	if (err != NULL) {
-		/* the cursor is of another list, or was made up */
+		/* the cursor is of another list or was made up, or a filter's
+		 * value has no meaning */
 		if (err->failure == FAILURE_INVALID_PARAMS)
 			op_refuse(op, FAILURE_INVALID_PARAMS,
 			    "unknown cursor, or a filter without meaning here");

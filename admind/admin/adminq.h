@@ -49,7 +49,7 @@ struct question {
 	enum question_shape shape;
 	enum admin_role least;
 	const struct question_form *forms; /* the last has no statement */
-	/* SINGLE: writes members that admind makes into an open object. The
+	/* SINGLE: admind writes members of its own into an open object. The
 	 * database's row follows as the member "counts", which is null without
 	 * a database. */
 	void (*around)(struct admind *, struct jsonw *);

@@ -6,11 +6,11 @@
 /* clang-format off */
 
 /*
- * There are five leading filters. Each has an index of its own
- * (sql/schema/audit.sql), which is read in two directions. The other filters
- * narrow the rows that the index found. If only times are given, rows come in
- * the order of their times. That is the chain's order unless the clock was set
- * back.
+ * The leading filters are search, object, actor, action and the times. Each has
+ * an index of its own (sql/schema/audit.sql), which is read in two directions.
+ * The other filters narrow the rows that the index found. If only times are
+ * given, rows come in the order of their times. That is the chain's order
+ * unless the clock was set back.
  */
 #define SEQ(cursor, none) \
 	"CASE " cursor "::text WHEN '' THEN " none " ELSE " cursor "::int8 END"

@@ -221,7 +221,7 @@ static const struct question_form stats[] = {
 	" AND ($4::text = '' OR a.principal = $4::text)"                       \
 	" AND ($5::text = '' OR a.listener = $5::text)"                        \
 	" AND ($6::text = '' OR a.failure = $6::text)"                         \
-	/* no index on the time is used: rows come in the order of seq */     \
+	/* + interval '0': no index on the time is used, only that on seq */  \
 	" AND a.at + interval '0' >= coalesce(nullif($7::text, '')::timestamptz, '-infinity')" \
 	" AND a.at + interval '0' < coalesce(nullif($8::text, '')::timestamptz, 'infinity')"  \
 	" AND ($9::text = '' OR strpos(lower(concat_ws(' ', a.kind, a.principal," \

@@ -2,10 +2,10 @@
  * The vault's questions to the database, and the content that a reviewer reads.
  *
  * The vault decides; this file only stores. A hostile admind can refuse service
- * here, but anything that it made up would be worthless. The vault seals no
- * context for an approval without its own seal. A verifier that the vault did
- * not make does not open. A content that differs from the shown content has
- * another hash.
+ * here, but anything that it made up would be worthless. The vault seals a
+ * context only for an approval that bears the vault's own seal. A verifier that
+ * the vault did not make does not open. A content that differs from the shown
+ * content has another hash.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static const struct db_stmt whole = {"approvals_whole",
     " || CASE WHEN a.kind = 'call' THEN ''"
     " ELSE ',' || mcpbox.approval_circumstances(a)"
     " || mcpbox.module_circumstances(a) END"
-    /* versions of the same name, too: a tool can be deleted and made again */
+    /* rejections of other tools of this name count, too: a tool can be deleted
+     * and made again */
     " || CASE WHEN a.kind <> 'tool' THEN '' ELSE coalesce((SELECT"
     " ',\"rejections\":' || max(r.n) || ',\"rejected_before\":'"
     " || json_agg(json_build_object('id', r.id,"

@@ -77,8 +77,8 @@ get(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
-/* Reads ID, VALUE, RENEWED of each row into three arrays. 0, or -1
- * malformed. */
+/* Reads ID, VALUE, RENEWED of each row into three arrays. 0, or -1 if the list
+ * is malformed. */
 static int
 take_rows(struct ipc_bytes list, struct db_array *ids, struct db_array *old,
     struct db_array *new)

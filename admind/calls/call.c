@@ -40,8 +40,9 @@
 #include "tasks.h"
 #include "tokens.h"
 
-/* The lookups that a job may make: one that finds a remembered row, one that
- * finds a row just before it is replaced, and one more. */
+/* The most lookups of a job. The first may find an outdated remembered row, and
+ * the second a row that is replaced just afterwards. So there may be a
+ * third. */
 enum { LOOKUPS_MAX = 3 };
 
 /* The steps of a call, in order. Each ends the job or leads to the next. */
@@ -302,8 +303,8 @@ open_intent(struct job *j)
 }
 
 /* Called when the row was sent: the context that was sealed early may go to
- * sandboxd now. Without memory for the arguments the context is dropped, and
- * have_row() then refuses the job. */
+ * sandboxd now. If memory runs out for the arguments, the context is dropped,
+ * and have_row() then refuses the job. */
 static void
 seal_beside(struct job *j)
 {
@@ -324,8 +325,8 @@ seal_beside(struct job *j)
 	buf_free(&text);
 }
 
-/* Seals the job's context. early: the form of the arguments that records keep
- * is not known yet. */
+/* Seals the job's context. early: the arguments are still being checked, so the
+ * form in which records keep the arguments is not known yet. */
 static void
 seal(struct job *j, bool early)
 {
@@ -352,7 +353,7 @@ seal(struct job *j, bool early)
 		tlv_put(&material, CTX_CALL_APPROVAL, j->call_seal.p,
 		    j->call_seal.len);
 	/* A task is run by admind, so its context is sealed for admind's
-	 * listener. No gateway could run it, even with the id. */
+	 * listener. No gateway could run the task, even with the id. */
 	if (!material.failed && !intent.failed)
 		j->hold = hold_seal(j->a, &j->execution, &j->epoch,
 		    j->task ? LISTENER_ADMIND : j->listener, CONTEXT_TOOL,
@@ -381,7 +382,8 @@ static void
 opened(struct job *j, const char *why, const struct err *err)
 {
 	if (err != NULL) {
-		/* After STORAGE_UNAVAILABLE the row may have been committed. */
+		/* After STORAGE_UNAVAILABLE the row may have been committed, so
+		 * it must be closed. */
 		j->has_intent = err->failure == FAILURE_STORAGE_UNAVAILABLE;
 		job_refuse(j, err->failure, err->text);
 	} else if (strcmp(why, "ok") == 0) {
@@ -411,10 +413,11 @@ have_row(struct job *j)
 	else if (job_enter(j, JOB_SEALING) == -1)
 		job_refuse(j, FAILURE_INTERNAL, "internal state");
 	else
-		hold_go(j->hold); /* last: may call held(), which may free j */
+		hold_go(j->hold); /* comes last: held() may be called, and may
+				   * free j */
 }
 
-/* Goes on after no row was made. The remembered row may be out of date: the
+/* Goes on if no row was made. The remembered row may be out of date: the
  * server's limits or the serving version may have changed. If so, starts again
  * from the lookup. */
 static void
@@ -473,8 +476,7 @@ held(void *arg, const struct err *err)
 	j->has_intent = false;
 	limits_under_way(j);
 	/* A confirmed call is sealed after its row. Its grants may have changed
-	 * since the lookup read them, so sandboxd is told of the present
-	 * ones. */
+	 * since the lookup read them, so sandboxd gets the present grants. */
 	if (j->connects && j->confirm && j->regrants != j->a->regrants)
 		regrant_run(j->a, go, j);
 	else

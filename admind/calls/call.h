@@ -55,7 +55,7 @@ bool obstacle_undeclared(struct job *, uint32_t required);
 
 /* ---- content.c: static prompts and resources, answered here ---- */
 /* Makes the result in j->body, then the intent row. Calls cb as intent_open()
- * does; after "ok" the caller answers with job_result(). Failures end the
+ * does; after "ok" the caller answers with job_result(). A failure ends the
  * job. */
 void content_start(struct job *, intent_cb *cb);
 

@@ -29,8 +29,8 @@
 #include "log.h"
 
 enum {
-	/* The most waiting requests, of one principal and of all principals. A
-	 * person can't be asked to read more at a time. */
+	/* The most requests that wait for a decision, of one principal and of
+	 * all principals. A person can't be asked to read more at a time. */
 	CALLS_WAIT_OWN = 8,
 	CALLS_WAIT_ALL = 256,
 	CALLS_SHOWN = 1000, /* bytes of arguments in lists */
@@ -47,8 +47,8 @@ static const struct db_stmt ask_row = {"confirm_ask",
     " $3::uuid, $4::text, $5::text, $6::text, $7::bytea, $8::text,"
     " $9::bytea, $10::timestamptz, $11::int8, $12::int8)",
     DB_SURE};
-/* The two statements take the parameters of call_open() or task_open(), and the
- * approved request. */
+/* These two statements take the parameters of call_open() or task_open(), the
+ * id of the approved request, and the parameters of intent_marks(). */
 static const struct db_stmt open_call = {"confirm_open_call",
     "SELECT mcpbox.execution_marked(mcpbox.call_open_confirmed($1::uuid, "
     "$2::uuid, $3::bytea,"

@@ -21,8 +21,9 @@ enum {
 	 * either. */
 	CLOSES_MAX = 4096,
 	/* The most seconds by which an intent's time may be later than now,
-	 * since a clock may have been set back. A later time is made up: its
-	 * row would be the first in all lists for ever. */
+	 * since a clock may have been set back. An intent with a later time is
+	 * forged and not accepted: its row would be the first in all lists for
+	 * ever. */
 	AHEAD_S = 24 * 3600
 };
 
@@ -175,8 +176,8 @@ closed(void *arg, const struct pg_result *rows, const struct err *err)
 	log_event(LOG_LV_ERR, "close", "%s", err->text);
 	if (c->result.len > 0) {
 		/* The database refused the row, perhaps because of the result's
-		 * text. The ending matters more, so it is sent without the
-		 * text. */
+		 * text. The ending matters more than the text, so it is sent
+		 * again without the text. */
 		buf_clear(&c->result);
 		send_close(c);
 		return;
@@ -225,9 +226,9 @@ send_close(struct close_item *c)
 /*
  * Notes the ending in the ledger, before the job that ended is answered
  * (job_close). So a client that has the answer finds the ending in the record,
- * even if any process dies. An ending as lost is not noted, because no client
- * was told. Without room in the ledger the ending is only as safe as this
- * process.
+ * even if any process dies. An ending with the outcome "lost" is not noted,
+ * because no client was told about it. If the ledger has no room, only this
+ * process has the ending until the commit.
  */
 static void
 keep(struct close_item *c)
@@ -266,7 +267,8 @@ ending_close(struct admind *a, const struct ending *e)
 {
 	struct close_item *c = calloc(1, sizeof(*c));
 
-	/* Without memory the row stays open. The sweep closes it as lost. */
+	/* If memory runs out, the row stays open. The sweep closes it as
+	 * lost. */
 	if (c == NULL) {
 		log_event(LOG_LV_ERR, "memory", "an ending was not kept");
 		return;
@@ -283,7 +285,8 @@ ending_close(struct admind *a, const struct ending *e)
 	c->e = *e;
 	buf_init(&c->result, STORED_RESULT_MAX);
 	db_text_clean(&c->result, e->result.p, e->result.n, STORED_RESULT_MAX);
-	/* A cut intent is not a valid TLV, but the row is closed even so. */
+	/* An intent that was cut to the buffer's size is not a valid TLV, but
+	 * the row is closed even so. */
 	buf_init(&c->intent, IPC_FRAME_MAX);
 	buf_put(&c->intent, e->intent.p, e->intent.n);
 	c->e.result = c->e.intent = ipc_bytes(NULL, 0);

@@ -15,7 +15,7 @@ void ending_intent_params(struct db_params *, struct ipc_bytes intent,
     uint64_t kind_max, struct buf *clean);
 /* ending_task_row closes the execution of a task. It takes the parameters of
  * ending_row, and before the last one the three that ending_task_params() adds.
- * whole, meta: text of the result, or empty. */
+ * whole: the text of the result. meta: its _meta object. Both may be empty. */
 extern const struct db_stmt ending_task_row;
 void ending_task_params(struct db_params *, enum failure,
     struct ipc_bytes whole, struct ipc_bytes meta);

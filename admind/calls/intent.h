@@ -4,17 +4,17 @@
 
 #include "job.h"
 
-/* Writes the intent TLV (context.h) of a job: of a call of a tool, or of a
- * management call. */
+/* Writes the intent TLV (context.h) of a job. The job may be a call of a tool
+ * or a management call. */
 void intent_tlv(const struct job *, struct buf *);
-/* The same without the kept form of the arguments. hold_may() supplies that
- * later. */
+/* Writes the same TLV without the form of the arguments that records keep.
+ * hold_may() adds this form later. */
 void intent_tlv_bare(const struct job *, struct buf *);
 /*
  * Called when the intent row of a tool's call was committed, or could not be.
- * why is "ok"; or "stale": the server's limits changed after j->limits_at; or
- * the name of the failure that forbids the call. If err is STORAGE_UNAVAILABLE,
- * the row may have been committed all the same.
+ * why is "ok", "stale" (the server's limits changed after j->limits_at), or the
+ * name of the failure that forbids the call. If err is STORAGE_UNAVAILABLE, the
+ * row may have been committed all the same.
  */
 typedef void intent_cb(struct job *, const char *why, const struct err *);
 /* Writes the parameters of call_open() for a job. text (initialised) keeps the

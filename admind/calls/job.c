@@ -27,7 +27,7 @@ static const unsigned next_states[] = {
     [JOB_NEW] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_LOOKUP] = TO(JOB_LOOKUP) | TO(JOB_CHECKING) | TO(JOB_DONE),
     [JOB_CHECKING] = TO(JOB_INTENT) | TO(JOB_DONE),
-    /* after a remembered version, a new lookup may be needed */
+    /* a new lookup is needed if the remembered row was out of date */
     [JOB_INTENT] =
 	TO(JOB_SEALING) | TO(JOB_WORKING) | TO(JOB_LOOKUP) | TO(JOB_DONE),
     [JOB_SEALING] = TO(JOB_DONE),
@@ -51,9 +51,9 @@ job_enter(struct job *j, enum job_state next)
 
 /*
  * Counts the job against its token. Each token may hold a part of all jobs, and
- * all tokens together half. So the users of one token keep neither the users of
- * other tokens nor local clients from being served. Returns 0, or -1 with
- * FAILURE_BUSY.
+ * all tokens together may hold half of all jobs. So the users of one token keep
+ * neither the users of other tokens nor local clients from being served.
+ * Returns 0, or -1 with FAILURE_BUSY.
  */
 static int
 take_share(struct job *j, struct token *t, struct err *err)
@@ -127,7 +127,8 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 	buf_put(&j->arguments, arguments.p, arguments.n);
 	a->job_bytes += j->arguments.len;
 	sha256(arguments.p, arguments.n, &j->args_sha256);
-	/* Left out if too long, since a client may give itself any name. */
+	/* A client may give itself any name. A name that is too long is left
+	 * out. */
 	j->client = ipc_strdup(
 	    ipc_bytes(client.p, client.n < PRINCIPAL_MAX ? client.n : 0));
 	j->protocol = ipc_strdup(
@@ -347,7 +348,7 @@ job_result(struct job *j)
 }
 
 /* Refuses a job of prompts/get or resources/read, whose results have no
- * isError. The list becomes `errors` of the error's data. */
+ * isError. The list becomes the member `errors` of the error's data. */
 static void
 refuse_with_list(struct job *j, enum failure failure, const char *summary,
     struct ipc_bytes list)

@@ -18,7 +18,8 @@ struct job *job_inner(struct admind *, const char *tool, const char *principal,
 void job_free(struct job *);
 /* Answers REFUSED and ends the job. Closes the job's row if it has one. */
 void job_refuse(struct job *, enum failure, const char *message);
-/* Does the same. data: further members of the JSON-RPC error's data. */
+/* Refuses the job like job_refuse(). data: further members of the JSON-RPC
+ * error's data. */
 void job_refuse_data(
     struct job *, enum failure, const char *message, const char *data);
 /* Answers an isError result and ends the job. list: JSON text or empty. Prompts

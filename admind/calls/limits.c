@@ -191,7 +191,8 @@ refuse(struct job *j, const struct breaker_trip *t)
 	put_trip(&w, t);
 	buf_putc(&data, '\0');
 	j->retry_ms = t->wait_ms;
-	/* the members of the object, without its opening brace */
+	/* data is an object without its closing brace. The + 1 skips the
+	 * opening brace, since job_refuse_data() takes members. */
 	job_refuse_data(j, FAILURE_CIRCUIT_OPEN, sentences[t->kind],
 	    data.failed ? "" : (const char *)data.p + 1);
 	buf_free(&data);

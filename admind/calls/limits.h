@@ -54,7 +54,7 @@ void limits_breakers_json(struct admind *, struct jsonw *);
 enum rate_scope { RATE_PRINCIPAL, RATE_TOOL, RATE_LISTENER, RATE_SCOPES };
 
 struct rates *rates_new(struct admind *); /* NULL without memory */
-/* Takes over the rows of limits_now(). Without memory the former limits
+/* Takes over the rows of limits_now(). If memory runs out, the former limits
  * remain. */
 void rates_set(struct rates *, const struct pg_result *);
 /* Takes a token from each of the call's buckets, from `first` to before `end`.

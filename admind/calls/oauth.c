@@ -24,8 +24,8 @@
 #include "op.h"
 
 enum {
-	/* While another node renews the tokens, this process asks again at this
-	 * interval, and so many times at most. */
+	/* While another node renews the tokens, this process asks again every
+	 * BUSY_MS, at most BUSY_TRIES times. */
 	BUSY_MS = 250,
 	BUSY_TRIES = 160
 };
@@ -187,8 +187,9 @@ kept(void *arg, struct ipc_frame *f, enum failure gone)
 		note(o, err.failure, err.text, ipc_bytes(NULL, 0));
 		return;
 	}
-	/* Only now is there a token to use. The body of the run, which is still
-	 * in o->text, describes the token. */
+	/* The vault has committed the tokens by now, so the database may note
+	 * that they exist. o->text still has the body of the run, which
+	 * describes them. */
 	db_params_init(&p);
 	db_p_id(&p, &o->source);
 	db_p_bytes(&p, o->text.p, o->text.len);

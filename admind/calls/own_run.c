@@ -76,8 +76,8 @@ own_free(struct own *o)
 	free(o);
 }
 
-/* Ends a run without a RUN. open: there is a row that only this process can
- * close. */
+/* Ends a run for which no RUN was sent. open: there is a row that only this
+ * process can close. */
 static void
 refuse(struct own *o, bool open, enum failure failure, const char *text)
 {
@@ -210,7 +210,8 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 	struct own *o = arg;
 	char why[32];
 
-	/* After STORAGE_UNAVAILABLE the row may have been committed. */
+	/* After STORAGE_UNAVAILABLE the row may have been committed, so it must
+	 * be closed. */
 	if (err != NULL)
 		refuse(o, err->failure == FAILURE_STORAGE_UNAVAILABLE,
 		    err->failure, err->text);

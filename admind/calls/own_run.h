@@ -1,7 +1,7 @@
 /*
  * Executions that admind runs itself, on its own listener: inspections, tests
- * of drafts and fetches of modules. This is also where RUN is sent for inner
- * calls (inner.h) and tasks. Decision 0095.
+ * of drafts and fetches of modules. own_run.c also sends RUN for inner calls
+ * (inner.h) and tasks. Decision 0095.
  */
 #ifndef OWN_RUN_H
 #define OWN_RUN_H
@@ -56,7 +56,8 @@ void own_run(struct admind *, const struct own_what *, own_cb *, void *arg);
 int own_run_held(struct admind *, const struct ipc_id *execution,
     struct ipc_bytes arguments, const char *noun, uint32_t wait_ms, own_cb *,
     void *arg);
-/* Does the same, but passes each frame of the answer to heard(). */
+/* Sends RUN like own_run_held(), but passes each frame of the answer to
+ * heard(). */
 int own_run_send(struct admind *, const struct ipc_id *execution,
     struct ipc_bytes arguments, uint32_t wait_ms, ipc_answer_cb *heard,
     void *arg);

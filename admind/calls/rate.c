@@ -18,17 +18,18 @@
 #include "table.h"
 
 enum {
-	RATES_MAX = 4096,  /* leases; the least recently used one is dropped */
+	RATES_MAX = 4096,  /* the most leases; a new one takes the place of the
+			    * least recently used one */
 	LEASE_PARTS = 20,  /* a lease is 1/20 of a minute's tokens */
-	BURST_PARTS = 8,   /* a lease is at most 1/8 of the burst: nodes share
-			    * it */
-	IDLE_MS = 10000,   /* unused for so long, tokens are returned */
+	BURST_PARTS = 8,   /* a lease is at most 1/8 of the burst, because nodes
+			    * share the burst */
+	IDLE_MS = 10000,   /* tokens not used for so long are given back */
 	FREE_MS = 5000,    /* "no limit" is valid for so long */
 	SWEEP_TICKS = 600, /* seconds between sweeps of old buckets */
 	TUNNEL_DEFAULT = 300,
 };
 
-/* A limit of one subject, as rate_limits has it. */
+/* The limit of one subject, from a row of limits_now(). */
 struct own {
 	enum rate_scope scope;
 	char *subject;
@@ -45,9 +46,9 @@ struct rate {
 	int64_t lease; /* tokens to ask for at a time */
 	bool asking;   /* a lease is under way */
 	int64_t per_minute;
-	/* Times in boot ms. used: the last use. none_until: before this time
-	 * the database has no token. free_until: until this time there is no
-	 * limit, or no tool of this name. */
+	/* Times in ms since boot. used: the last use. none_until: before this
+	 * time the database has no token. free_until: until this time no limit
+	 * applies, or no tool has this name. */
 	uint64_t used, none_until, free_until;
 	struct job_list waiting;
 	unsigned nwaiting;
@@ -161,7 +162,7 @@ nothing(void *arg, const struct pg_result *rows, const struct err *err)
 		log_event(LOG_LV_WARN, "rate", "%s", err->text);
 }
 
-/* Returns the tokens of a lease to its bucket, all but `keep`. */
+/* Gives the tokens of a lease back to its bucket, all but `keep`. */
 static void
 return_tokens(struct rate *r, int64_t keep)
 {
@@ -351,8 +352,8 @@ rates_take(struct rates *all, struct job *j, enum rate_scope first,
 	step(j);
 }
 
-/* Returns the leases made under the former limits, so that the next leases
- * follow the new limits. */
+/* Takes over the new limits. Gives back the tokens that were leased under the
+ * former limits, so that the next leases follow the new limits. */
 void
 rates_set(struct rates *all, const struct pg_result *rows)
 {

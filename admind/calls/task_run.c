@@ -41,7 +41,7 @@ struct task {
 	uint32_t number; /* number of its last questions */
 	struct buf questions;
 	/* asking: a statement for the row is under way. unasked: the questions
-	 * must be sent to the row again. */
+	 * must be put into the row again. */
 	bool asking, unasked;
 	/* In mode after_questions: the gateway that still waits for an answer.
 	 * Else NULL. */
@@ -112,8 +112,8 @@ task_free(struct task *t)
 
 /* ---- questions ---- */
 
-/* The argument of a statement's callback, which must find its task again by id,
- * because the task may be gone. */
+/* The argument of a statement's callback. The task may be gone when the
+ * callback runs, so the callback looks for the task by its id. */
 struct asked {
 	struct admind *a;
 	struct ipc_id id;
@@ -172,7 +172,8 @@ told(void *arg, const struct pg_result *rows, const struct err *err)
 	if (t == NULL)
 		return;
 	t->asking = false;
-	tell(t); /* reads the row; without the database the task is ended */
+	tell(t); /* this reads the row; if the database is away, the task is
+		  * ended */
 }
 
 /* Puts the last questions into the row. If the row has them already, which
@@ -236,7 +237,8 @@ heard(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	/* If sandboxd is connected but was silent for WAIT_MS, its own limits
 	 * did not hold, so the call is cancelled. If the connection ended,
-	 * task_run_resume() listens to the task again on the next one. */
+	 * task_run_resume() listens to the task again on the next
+	 * connection. */
 	if (f == NULL && ipc_client_peer(t->a->sandboxd) != NULL)
 		hold_cancel(t->a, &t->id, FAILURE_KILLED);
 	task_free(t);
@@ -319,8 +321,8 @@ attach(struct admind *a, const struct ipc_id *id)
 	uint64_t request;
 
 	if (t == NULL)
-		return; /* the task's questions time out; its record still
-			 * comes */
+		return; /* no memory: the tool's questions time out, but the
+			 * task's record still comes */
 	if (peer == NULL ||
 	    ipc_request(peer, IPC_ATTACH, &m, WAIT_MS, heard, t, &request) ==
 		-1)

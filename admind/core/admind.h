@@ -31,8 +31,9 @@ struct link;
 
 enum {
 	PRINCIPAL_MAX = 254, /* an e-mail address, RFC 5321 */
-	/* The most jobs (AUTHORISE in work). Each may hold its arguments and a
-	 * pre-image: at worst 8 MiB each, in practice a few kB. */
+	/* The most jobs (AUTHORISE in work). Each job may hold its arguments
+	 * and a pre-image. Each of these two has at worst 8 MiB, in practice a
+	 * few kB. */
 	JOBS_MAX = 512,
 	/* Bytes of the arguments of all jobs. They are limited, because neither
 	 * a gateway nor a client of a gateway may make this process the largest
@@ -112,7 +113,7 @@ struct admind {
 	struct announce_list announces;
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
-	unsigned inherited; /* the part of closes from an earlier admind */
+	unsigned inherited; /* those of `closes` that an earlier admind left */
 	void (*inherited_closed)(struct admind *); /* when none is left */
 	struct ledger *ledger;     /* keeps closes in a file (ledger.h) */
 	unsigned nresults;         /* results.c: being checked */

@@ -1,10 +1,10 @@
 /*
  * Circuit breakers: a caller who calls too much, repeats the same call, or
- * fails without end is refused for a while (docs/decisions/0042). No I/O:
- * calls, endings and the time come in.
+ * fails without end is refused for a while (docs/decisions/0042). No I/O is
+ * done here: callers bring the calls, the endings and the time.
  *
- * Breakers only protect and do not decide permissions. So without memory calls
- * are let through.
+ * Breakers only protect and do not decide permissions. So if memory runs out,
+ * calls are let through.
  */
 #ifndef BREAKER_H
 #define BREAKER_H
@@ -31,8 +31,8 @@ struct breaker_conf {
 	uint64_t reset_ms;             /* time for which a breaker stays open */
 };
 
-/* The caller: the session's random id, or all zero without a session; and the
- * principal on its listener, as breaker_principal() makes it. */
+/* The keys of a caller: the session's random id, which is all zero without a
+ * session, and the principal on its listener (breaker_principal()). */
 struct breaker_who {
 	struct ipc_id key[BREAKER_SCOPES];
 };
@@ -94,8 +94,8 @@ bool breaker_record(struct breakers *, const struct breaker_conf *,
     const struct ipc_id *execution, enum failure, uint64_t now_ms,
     struct breaker_trip *);
 
-/* Calls cb for each open breaker, for an administrator. key is the one in
- * breaker_who. */
+/* Calls cb for each open breaker, for an administrator. key is the key of the
+ * caller in breaker_who. */
 void breakers_each(struct breakers *, const struct breaker_conf *,
     uint64_t now_ms,
     void (*cb)(

@@ -38,8 +38,8 @@ struct job {
 	struct buf arguments;    /* the JSON bytes, as received */
 	struct buf kept;         /* the form for records; empty: unchanged */
 	struct trace trace;      /* the client's trace, for the record */
-	/* the arguments of the last job_check_arguments(), as records keep
-	 * them; empty: unchanged */
+	/* the form for records of the arguments that job_check_arguments()
+	 * checked last; empty: unchanged */
 	struct buf inner_kept;
 	bool result_elsewhere; /* the result is kept in another record */
 	struct ipc_hash args_sha256;

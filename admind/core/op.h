@@ -57,7 +57,7 @@ void op_free(struct op *);
 /* Counts the request against a token (NULL: none). Returns 0, or -1 with err if
  * too many requests of the token are in work. */
 int op_count(struct op *, struct token *, struct err *);
-/* These answer the request and free the op. */
+/* Each of these functions answers the request and frees the op. */
 void op_answer(struct op *, enum ipc_type, const void *msg);
 void op_ok(struct op *);
 void op_refuse(struct op *, enum failure, const char *message);
@@ -65,13 +65,13 @@ void op_refuse_err(struct op *, const struct err *);
 /* A db_cb for statements: answers OK, or refuses with the statement's error. */
 void op_db_ok(void *op, const struct pg_result *, const struct err *);
 
-/* Sends a request to another process. 0, or -1 with err when the connection is
- * down; then cb never runs. */
+/* Sends a request to another process. 0, or -1 with err if the connection is
+ * down; cb then never runs. */
 int ask(struct ipc_client *, enum ipc_type, const void *msg, ipc_answer_cb *cb,
     void *arg, struct err *);
-/* Sets err from an unexpected answer. REFUSED: its failure and message. NULL,
- * which means silence or the end of the connection: `gone`. Any other frame:
- * FAILURE_INTERNAL. */
+/* Sets err from an answer that is not the expected frame. A REFUSED gives its
+ * own failure and message. NULL, which means silence or the end of the
+ * connection, gives `gone`. Any other frame gives FAILURE_INTERNAL. */
 void answer_err(struct ipc_frame *, enum failure gone, struct err *);
 
 #endif

@@ -13,8 +13,8 @@ struct serving_list {
 };
 
 const struct pg_result *serving_find(struct serving_list *, const char *tool);
-/* Remembers a row. bytes: about the size of the row. Without memory the row is
- * not remembered. */
+/* Remembers a row. bytes: about the size of the row. If memory runs out, the
+ * row is not remembered. */
 void serving_add(struct serving_list *, const char *tool,
     const struct pg_result *row, size_t bytes);
 void serving_drop(struct serving_list *, const char *tool);

@@ -38,10 +38,11 @@ struct token {
 	struct permit permit;              /* owns its texts */
 	/* Names of the permission set, one for each listener. */
 	char set[LISTENER_TUNNEL + 1][TOKEN_SET_LEN + 1];
-	uint64_t used_us; /* last use not yet in the database; 0: none */
+	uint64_t used_us; /* time of the last use, if not yet in the database;
+			   * else 0 */
 	enum listener used_by;
 	bool gone; /* revoked or expired: only references remain */
-	bool seen; /* the present read of the table found it */
+	bool seen; /* the read of the table that is under way found the token */
 	unsigned refs;
 	unsigned jobs, ops; /* requests in work */
 	size_t bytes;       /* bytes of the arguments of its jobs */

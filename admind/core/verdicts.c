@@ -115,8 +115,8 @@ verdicts_add(
 {
 	struct verdict *e;
 
-	/* The same question may have been asked twice at the same time. One
-	 * entry is enough. */
+	/* The same question may have been asked twice at the same time. Then
+	 * the entry is here already. */
 	if (kept.n > VERDICT_ARGUMENTS_MAX || find(v, key) != NULL ||
 	    (e = calloc(1, sizeof(*e) + kept.n)) == NULL)
 		return;

@@ -18,12 +18,12 @@
 #include "ipc.h"
 
 enum {
-	/* The tools in use, multiplied by the arguments that each gets again
-	 * and again. */
+	/* Room for the tools in use, multiplied by the arguments that each tool
+	 * gets again and again. */
 	VERDICTS_MAX = 1024,
-	/* A full table has chains of four entries. A caller who makes keys that
-	 * share a chain makes that chain at most VERDICTS_MAX long, which costs
-	 * microseconds. */
+	/* A full table has four entries per bucket on average. A caller can
+	 * make keys that share a bucket, but its chain has at most VERDICTS_MAX
+	 * entries. To walk that chain costs microseconds. */
 	VERDICTS_BUCKETS = 256,
 	/* Bytes of arguments in the form that records keep, of all entries
 	 * together. Most entries need no bytes, since records keep most

@@ -2,9 +2,9 @@
  * admind: policy, catalogue, records, audit; the only user of the database. See
  * admind/DESIGN.md.
  *
- *  mcpbox-admind [-tTdV] -f FILE      the daemon
- *  mcpbox-admind -m [-b DIR] -f FILE  bring the database to this schema,
- *                                     with a backup in DIR before that, exit
+ *  mcpbox-admind [-tTdV] -f FILE      runs the daemon
+ *  mcpbox-admind -m [-b DIR] -f FILE  brings the database to this schema, after
+ *                                     a backup in DIR, and exits
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ read_database(const struct admind *a, const char *keyword,
 		log_fatal("memory", "out of memory");
 }
 
-/* For option -t: checks both connection strings, without the passwords. */
+/* Checks both connection strings, without the passwords, for option -t. */
 static int
 check_databases(const struct conf *c, struct err *err)
 {

@@ -53,9 +53,9 @@ defer(struct db *db, db_cb *cb, void *arg, const struct err *err)
 {
 	struct deferred *d = malloc(sizeof(*d));
 
-	/* Without memory for d no failure can be reported: the caller's object
-	 * would leak, and its client would wait for ever. So end the process.
-	 * Every record is safe with sandboxd and the database. */
+	/* If memory for d runs out, the failure can't be reported: the caller's
+	 * object would leak, and its client would wait for ever. So end the
+	 * process. Every record is safe with sandboxd and the database. */
 	if (d == NULL)
 		log_fatal("memory", "out of memory");
 	d->cb = cb;
@@ -221,8 +221,8 @@ static void
 add(struct db_params *p, const void *value, size_t n)
 {
 	if (p->n >= DB_PARAMS_MAX || n > INT32_MAX)
-		abort(); /* statements are constants, so the first run finds
-			  * this */
+		abort(); /* statements are constants: the first run of one with
+			  * too many parameters ends here */
 	/* An empty value needs a pointer: NULL would be SQL's null. */
 	p->value[p->n] = value != NULL ? value : "";
 	p->length[p->n++] = (int)n;
@@ -327,9 +327,12 @@ db_p_time_us(struct db_params *p, uint64_t unix_us)
 		add_be(p, pg_time(unix_us), 8);
 }
 
-/* An array as PostgreSQL's array_recv() reads it: number of dimensions (one),
- * "has nulls", type of the elements; length and first subscript of the
- * dimension; then the elements, each preceded by its length, -1 for null. */
+/*
+ * An array as PostgreSQL's array_recv() reads it: the number of dimensions
+ * (one), the flag "has nulls", the type of the elements, the dimension's length
+ * and first subscript, and then the elements. Before each element comes its
+ * length, which is -1 for null.
+ */
 enum { ARRAY_DIM_AT = 12 }; /* offset of the dimension's length */
 
 void
@@ -402,8 +405,8 @@ db_a_time_us(struct db_array *a, uint64_t unix_us)
 void
 db_p_array(struct db_params *p, struct db_array *a)
 {
-	/* After a lack of memory the array is sent empty. An empty value is no
-	 * array, so the server refuses it. */
+	/* If memory ran out, the array is sent as an empty value, which the
+	 * server refuses for an array. */
 	if (!a->b.failed && a->b.len > ARRAY_DIM_AT + 4)
 		for (int i = 0; i < 4; i++)
 			a->b.p[ARRAY_DIM_AT + i] =

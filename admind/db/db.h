@@ -75,11 +75,9 @@ struct db_events {
 	void (*wrong_schema)(const char *why, void *arg);
 };
 
-/*
- * Connects to the database, and connects again after each loss. channels: names
+/* Connects to the database, and connects again after each loss. channels: names
  * to LISTEN on, NULL-terminated, borrowed for ever. schema: the migration that
- * this program was built for. NULL with err without memory.
- */
+ * this program was built for. NULL with err: no memory. */
 struct db *db_new(struct event_base *, const struct database *, int schema,
     const char *const *channels, const struct db_events *, void *arg,
     struct err *);

@@ -85,7 +85,8 @@ set_timer(struct db_conn *c, unsigned ms)
 }
 
 /* Ends the connection, fails the waiting units, and plans the next attempt. The
- * units' callbacks run last: if they send again, the connection is down. */
+ * units' callbacks run last, so that a callback that sends again finds the
+ * connection down. */
 static void
 conn_fail(struct db_conn *c, const char *why)
 {
@@ -95,8 +96,9 @@ conn_fail(struct db_conn *c, const char *why)
 	struct err err;
 
 	/* The reason may come from the server, so log_event() escapes it. The
-	 * loss is logged, then the reason why the first attempt failed, which a
-	 * person may have to mend. Then one failure per minute is logged. */
+	 * loss is logged, then the reason why the first attempt to connect
+	 * again failed, which a person may have to mend. Then one failure per
+	 * minute is logged. */
 	db_failed(c->db, why);
 	if (c->failures % 240 == 0 || c->failures == 1)
 		log_event(

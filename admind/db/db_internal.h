@@ -21,7 +21,8 @@ enum {
 	/* Short, since no client should wait for our next attempt after a
 	 * restart of the server. */
 	DB_BACKOFF_MAX_MS = 250,
-	/* bytes of libpq's reason, for the line of `systemctl status` */
+	/* most bytes of libpq's reason for a failure, as `systemctl status`
+	 * shows it */
 	DB_WHY_MAX = 200,
 };
 

@@ -216,8 +216,8 @@ hold_go(struct hold *h)
 		finish(h);
 }
 
-/* Takes the execution out of `live` even if no OK to HELD came. That is right,
- * because sandboxd may have named the execution after a reconnection
+/* Takes the execution out of `live` even if no OK to HELD came: if sandboxd
+ * named the execution after a reconnection, it is in `live` all the same
  * (records.c). */
 void
 hold_drop(struct hold *h)

@@ -13,8 +13,8 @@ typedef void hold_cb(void *arg, const struct err *err);
  * committed, since a success that cb gets lets the context run. A failure comes
  * through cb, too, perhaps from inside hold_go(). hold_drop() takes the place
  * of hold_go() if there is no row that sandboxd could answer for. sandboxd then
- * forgets the context without a record, and cb is not called (NULL is
- * harmless). NULL without memory.
+ * forgets the context without a record, and cb is not called (hold_drop(NULL)
+ * does nothing). NULL: no memory.
  */
 struct hold;
 struct hold *hold_seal(struct admind *, const struct ipc_id *execution,

@@ -12,8 +12,8 @@
  * sql/schema/limits.sql). The vault was asked for the contexts of the seen rows
  * when their INSERT was sent, and the vault and sandboxd handle requests in
  * order. So a REGRANT comes after the HELD of every call that was made from
- * older grants. (Except confirmed calls, which are sealed after their row:
- * call.c.)
+ * older grants. A confirmed call is sealed after its row. So call.c asks for a
+ * REGRANT of its own if grants changed after that call's grants were read.
  *
  * Failures are safe. If the vault or the sandbox can't be asked about a server,
  * that server's calls are cancelled, because they might go on to connect to

@@ -9,9 +9,10 @@
  * Tells the sandbox the present network grants of the servers of its open
  * calls, for the next connect of those calls. Call this when grants may have
  * changed. done(arg) comes when the sandbox knows the grants, or when the calls
- * for which it could not be told are cancelled. done may be NULL. Without calls
+ * are cancelled whose grants could not be sent. done may be NULL. Without calls
  * at the sandbox nothing is asked, and done is called from inside
- * regrant_run().
+ * regrant_run(). If memory runs out, done is called as well, and the next tick
+ * tries again.
  */
 void regrant_run(struct admind *, void (*done)(void *), void *arg);
 

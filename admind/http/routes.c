@@ -103,7 +103,8 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 			    routes[i].method == HTTP1_GET
 				? "GET, HEAD"
 				: http1_method_name(routes[i].method));
-		/* /x/all is not /x/{name}, although it fits that form */
+		/* /x/all fits the form /x/{name}, too: the route with fewest
+		 * placeholders is taken */
 		if (routes[i].method == method &&
 		    (found == NULL || count < best)) {
 			found = &routes[i];

@@ -1,5 +1,5 @@
 /*
- * The routes: dispatch, and the gate of writes.
+ * The routes: dispatch, and the check of the login before a write.
  */
 #ifndef ROUTES_H
 #define ROUTES_H

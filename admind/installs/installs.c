@@ -5,10 +5,10 @@
  *  -> module_installed -> dependencies, automatic approvals
  *
  * A hostile admind that starts a run gains only this: a wheel of the index that
- * sandboxd's own configuration names comes into the store. There no module runs
- * unless an approved version names it by its digest. The recorded digest is the
- * store's, as sandboxd reports it (MODULE_STORED). PostgreSQL parses the
- * runner's words about the wheel, and a person reads them.
+ * sandboxd's own configuration names comes into the store. A module in the
+ * store runs only if an approved version names it by its digest. The recorded
+ * digest is the store's, as sandboxd reports it (MODULE_STORED). PostgreSQL
+ * parses the runner's words about the wheel, and a person reads them.
  *
  * A second round looks for entries that are granted but missing in this node's
  * store: another node fetched them, or they were lost. They are fetched by the
@@ -27,7 +27,8 @@
 #include "own_run.h"
 
 enum {
-	/* sandboxd ends a run after its module_time, which is not longer. */
+	/* sandboxd ends a run after its own module_time, which is at most
+	 * this. */
 	TIMEOUT_MS = 600 * 1000,
 	WAIT_MS = QUEUE_MS + TIMEOUT_MS + 30 * 1000,
 	/* After this time another node may take over a run whose end this node

@@ -12,8 +12,8 @@
 #include "op.h"
 
 enum {
-	/* The most requests that are made in a row. A tool has 32 pending
-	 * requests at most. */
+	/* The most requests that one round makes, one after the other. A tool
+	 * has 32 pending requests at most. */
 	NEEDS_MAX = 256
 };
 

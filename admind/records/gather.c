@@ -174,7 +174,7 @@ closed_many(void *arg, const struct pg_result *rows, const struct err *err)
 
 	g->under_way = false;
 	/* The rows come in the order of the records, but PostgreSQL does not
-	 * promise that. So each record is looked for. */
+	 * promise that. So the record of each row is looked up by its id. */
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		STAILQ_FOREACH(r, &g->sent, entry)

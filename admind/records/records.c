@@ -19,7 +19,7 @@ epoch_stored(void *arg, const struct pg_result *rows, const struct err *err)
 	struct op *op = arg;
 	struct admind *a = op->a;
 
-	/* If the sandbox connected again in between, the epoch of that
+	/* If the sandbox connected again in between, only the epoch of the new
 	 * connection counts. */
 	if (op->link->peer == NULL ||
 	    memcmp(&op->id, &a->sandbox_epoch, sizeof(op->id)) != 0) {
@@ -89,8 +89,9 @@ records_message(struct link *l, struct ipc_frame *f)
 	case IPC_EPOCH_ITEM:
 		if (ipc_decode(f, &item, &err) == -1)
 			return -1;
-		/* Without memory for an id no row may be swept. -1 ends the
-		 * connection, and the sandbox names all executions again. */
+		/* If memory runs out for an id, no row may be swept, because
+		 * the set would lack a live call. So -1 ends the connection,
+		 * and the sandbox names all executions again. */
 		return idset_add(&a->live, &item.execution);
 	default:
 		if (ipc_decode(f, &end, &err) == -1)

@@ -20,8 +20,9 @@
 #include "records.h"
 
 enum {
-	GRACE_S = 15,       /* after the deadline, for a record on its way */
-	OVERDUE_ROWS = 256, /* in one sweep; more rows wait for the next */
+	GRACE_S = 15,       /* time for a late record, after the deadline */
+	OVERDUE_ROWS = 256, /* the most rows of one sweep; more rows wait for
+			     * the next */
 	/* A node that was not seen for so long is gone. A restart of a database
 	 * or of a node takes less. A client that waits for a task of a dead
 	 * node waits at most this long. */
@@ -78,7 +79,8 @@ got_overdue(void *arg, const struct pg_result *rows, const struct err *err)
 		if (idset_has(&a->live, &e.id) || in_work(a, &e.id) ||
 		    ending_full(a))
 			continue;
-		/* The sandbox may have gone while the database answered. */
+		/* The sandbox may have gone while the database answered. Then
+		 * its rows are not closed: it may still send their records. */
 		if (!a->sandbox_ready &&
 		    memcmp(&e.epoch, &a->epoch, sizeof(e.epoch)) != 0)
 			continue;

@@ -23,7 +23,7 @@
  * database. */
 #define LOCK_KEY "7809349842744"
 
-/* Runs one command or many; keeps the server's message on failure. */
+/* Runs one command or many. If one fails, err gets the server's message. */
 static int
 run(PGconn *pg, const char *sql, struct err *err)
 {
@@ -93,7 +93,7 @@ wait_for_server(const struct migrate *m)
 }
 
 /* Sets err to a text for a person who installed an older package over a newer
- * one: it names the way back. Returns -1. */
+ * one. The text names the way back. Returns -1. */
 static int
 too_new(const struct migrate *m, int version, struct err *err)
 {
@@ -113,13 +113,13 @@ too_new(const struct migrate *m, int version, struct err *err)
 	return -1;
 }
 
-/* The name of migration 1 in databases that were made before sql/schema
+/* The name that migration 1 has in databases that were made before sql/schema
  * existed. */
 static const char old_form[] = "initial";
 
-/* Checks the applied migrations: *have becomes the newest version. Each row
- * must have the number after the row before, and the SHA-256 of this program's
- * migration of that number. */
+/* Checks the applied migrations: *have becomes the newest version. The rows
+ * must have the numbers 1, 2, 3 ... in order, and each row the checksum of this
+ * program's migration of that number. */
 static int
 check_applied(const struct migrate *m, PGconn *pg, int *have, struct err *err)
 {

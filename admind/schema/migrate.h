@@ -1,6 +1,7 @@
 /*
- * The schema and its migrations, embedded in the program at build time: number
- * 1 is sql/schema, from 2 on they are forward-only files of sql/migrations.
+ * The schema and its migrations, embedded in the program at build time. Number
+ * 1 is sql/schema. The numbers from 2 on are the files of sql/migrations, which
+ * only lead forward.
  */
 #ifndef MIGRATE_H
 #define MIGRATE_H
@@ -42,8 +43,8 @@ int migrate_run(const struct migrate *, struct err *);
 
 /*
  * Returns whether there is no server, or a server that admits no client yet. If
- * so after a failed run, nothing is wrong with the schema, and a later run may
- * succeed.
+ * this is so after a failed run, nothing is wrong with the schema, and a later
+ * run may succeed.
  */
 bool migrate_away(const struct migrate *);
 

@@ -18,9 +18,9 @@ enum {
 };
 
 /*
- * Writes a backup before migration `next`. After success the file is whole, on
- * the disk, and was read back; after a failure there is none. The caller holds
- * the migrations' lock, so no other process works in the directory. name
+ * Writes a backup before migration `next`. After success the file is whole and
+ * on the disk, and was read back. After a failure no file remains. The caller
+ * holds the migrations' lock, so no other process works in the directory. name
  * receives the file's name. 0, or -1 with err.
  */
 int migrate_backup(const struct migrate *, int next,

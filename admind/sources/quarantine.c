@@ -6,9 +6,9 @@
  *
  * The other server can cause a quarantine by another definition, and sandboxd
  * by a record. Each gains only that a tool is not called, which each can cause
- * anyway. A server that changes its definition at each call causes one listing
- * for each time that a person or a client took its tool out of quarantine,
- * because a tool in quarantine is not called.
+ * anyway. A server may change its definition at each call. It still causes one
+ * listing only, until a person or a client takes its tool out of quarantine: a
+ * tool in quarantine is not called.
  */
 #include "log.h"
 #include "sources.h"

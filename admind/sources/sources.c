@@ -116,8 +116,8 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 
 /* ---- discover ---- */
 
-/* Answers with the failure's text as it is stored for the source now, because
- * that text is shown. */
+/* Answers with the failure. Its text is as the database just stored it for the
+ * source, so that all readers see the same text. */
 static void
 noted(void *arg, const struct pg_result *rows, const struct err *err)
 {

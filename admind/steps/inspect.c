@@ -80,8 +80,8 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 		    j, FAILURE_LIMIT, "code has at most %d bytes", CODE_MAX);
 		return;
 	}
-	/* The inspection runs the code's imports, so the modules must be
-	 * mounted for the inspection, too. */
+	/* An inspection runs the code's imports, so the modules must be mounted
+	 * for it, too. */
 	if (version_modules(what->modules.p, what->modules.n, module, &nmodules,
 		&e) == -1) {
 		job_fail(j, e.failure, "%s", e.text);

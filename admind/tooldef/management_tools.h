@@ -60,9 +60,9 @@ struct management_tool {
 	bool read_only;
 	bool destructive; /* may undo something that somebody relies on */
 	bool idempotent;  /* calling twice has the effect of once */
-	bool creates;     /* makes an object, by a version of the arguments */
-	bool changes;     /* adds a version of the arguments to an object */
-	bool deletes;     /* local_destructive can take it away */
+	bool creates;     /* makes an object and its first version */
+	bool changes;     /* adds a version to an object */
+	bool deletes;     /* refused if local_destructive is off */
 	enum management_object object;
 };
 

@@ -64,7 +64,7 @@ struct permit_tool {
 /* Finds a management tool's row. A tool without a row needs EDIT and all
  * names. */
 const struct permit_tool *permit_tool(const char *name);
-/* The rows, ended by a NULL name: a test compares them with the tools. */
+/* The rows, ended by a NULL name. A test compares them with the tools. */
 extern const struct permit_tool permit_tools[];
 
 /*

@@ -46,8 +46,8 @@ judged(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_NOT_FOUND, "there is no such object");
 }
 
-/* Adds the id of an object of one kind. A call names at most one object of each
- * kind. */
+/* Adds a parameter: the id that the call gives for one kind of object, or null.
+ * A call names at most one object of each kind. */
 static void
 put_id(const struct job *j, struct db_params *p, const uint8_t *tags, size_t n)
 {

@@ -36,8 +36,9 @@ void manage_import_tools(struct job *);
 void manage_guide(struct job *);
 void manage_made(struct job *);
 void manage_diff(struct job *);
-/* Writes the comparison of two versions as members of an open object. The row:
- * id, name, then number and pre-image of each version. 0, or -1 with err. */
+/* Writes the comparison of two versions as members of an open object. The
+ * result's row has id and name, then number and pre-image of each version. 0,
+ * or -1 with err. */
 int manage_diff_make(const struct pg_result *, struct jsonw *, struct err *);
 void manage_validate_code(struct job *);
 void manage_call_tool(struct job *);

@@ -132,7 +132,8 @@ answered(struct job *j, const struct pg_result *r)
 		job_done(j);
 }
 
-/* Returns the default of a field that has one in the schema. */
+/* Finds the default that the tools' schemas give a field. Returns whether the
+ * field has one. */
 static bool
 standard(uint8_t field, int64_t *out)
 {

@@ -46,9 +46,9 @@ requested(struct job *j, const struct pg_result *rows)
 	jsonw_kv_bool(&j->json, "success", true);
 	json_kv_id(&j->json, "request_id", &request);
 	json_kv_bytes(&j->json, "module_name", db_bytes(rows, 0, 1));
-	/* If policy permits, approves the request. For a module that is in no
-	 * store yet, that happens once the module is stored. Any other request
-	 * waits for a person. */
+	/* If policy permits, the request is approved without a person. If the
+	 * module is in no store yet, this approval follows once the module is
+	 * stored. In all other cases a person decides. */
 	if (db_bool(rows, 0, 2))
 		policies_approve(j, &request, answer);
 	else
@@ -76,7 +76,7 @@ of_python(struct ipc_bytes name, bool *submodule)
 	return NULL;
 }
 
-/* Answers without a request, since there is nothing to decide. */
+/* Answers that the module needs no request, since Python has it already. */
 static void
 answer_of_python(struct job *j, const char *module, bool submodule)
 {
@@ -107,7 +107,8 @@ manage_request_module(struct job *j)
 
 	if (job_uuid(j, MF_TOOL_ID, &tool) == -1)
 		return;
-	(void)job_field(j, MF_MODULE_NAME, &name); /* required, as why is */
+	(void)job_field(j, MF_MODULE_NAME, &name); /* the schema requires both
+						    */
 	(void)job_field(j, MF_JUSTIFICATION, &why);
 	if ((module = of_python(name, &submodule)) != NULL) {
 		answer_of_python(j, module, submodule);

@@ -35,8 +35,7 @@ enum {
 	C_UNDECLARED
 };
 
-/* Adds the status to the answer, which has the next step already, and sends
- * it. */
+/* Adds the decision and its message to the answer, and sends it. */
 static void
 answer(struct job *j, bool approved)
 {
@@ -157,7 +156,7 @@ manage_request_network(struct job *j)
 		db_array_free(&tools);
 		return;
 	}
-	(void)job_field(j, MF_HOST, &host); /* required, as why is */
+	(void)job_field(j, MF_HOST, &host); /* the schema requires both */
 	(void)job_field(j, MF_JUSTIFICATION, &why);
 	uuid_v7(&request);
 	uuid_v7(&subject);

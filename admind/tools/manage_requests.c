@@ -69,7 +69,7 @@ manage_request_publish(struct job *j)
 		return;
 	(void)job_field(j, MF_NOTES, &notes);
 	uuid_v7(&request);
-	uuid_v7(&version); /* for a rejected version that is requested again */
+	uuid_v7(&version); /* used if a rejected version is requested again */
 	db_params_init(&p);
 	db_p_id(&p, &request);
 	db_p_id(&p, &version);
@@ -219,8 +219,8 @@ manage_get_tool_status(struct job *j)
 
 /* ---- mcpbox_list_pending_requests ---- */
 
-/* Returns the oldest requests, a limited number of each kind. Each row has the
- * total of its kind. */
+/* Returns the oldest requests, a limited number of each kind. Each row also has
+ * the number of all requests of its kind. */
 static const struct db_stmt pending = {"manage_pending",
     "SELECT k.kind, k.n, r.id, r.tool_id, t.name, s.name, r.requested_at,"
     "  v.version_no, v.exposed_name, r.requested_by, m.name,"
@@ -233,8 +233,8 @@ static const struct db_stmt pending = {"manage_pending",
     "  WHERE a.state = 'pending' AND a.kind = k.kind"
     "  ORDER BY a.requested_at, a.id LIMIT $1::int8) r ON true"
     " JOIN mcpbox.servers s ON s.id = r.server_id"
-    /* OFFSET 0 makes PostgreSQL look up each row of the page, in place of a
-     * scan of the table */
+    /* OFFSET 0 makes PostgreSQL look up each row of the page instead of
+     * scanning the table */
     " LEFT JOIN LATERAL (SELECT x.name FROM mcpbox.tools x"
     "  WHERE x.id = r.tool_id OFFSET 0) t ON true"
     " LEFT JOIN LATERAL (SELECT x.version_no, x.exposed_name"
@@ -244,7 +244,8 @@ static const struct db_stmt pending = {"manage_pending",
     " ORDER BY k.kind, r.requested_at, r.id",
     DB_FAST};
 
-/* Writes the rows of one kind as an array; returns the total of the kind. */
+/* Writes the requests of one kind as an array. Returns the number of all
+ * requests of the kind. */
 static int64_t
 pending_kind(struct jsonw *w, const char *name, const char *kind,
     const struct pg_result *rows)

@@ -1,9 +1,10 @@
 /*
- * Management tools on servers. mcpbox_list_servers is the pattern of all
- * management tools: typed fields in, one statement, one JSON object out.
+ * Management tools on servers. mcpbox_list_servers shows the pattern of all
+ * management tools: typed fields come in, one statement runs, one JSON object
+ * goes out.
  *
- * Lists are one statement each: every row has the total, and a page past the
- * end is one row whose other columns are null.
+ * A list is one statement: every row has the total, and a page past the end is
+ * one row whose other columns are null.
  */
 #include "ids.h"
 #include "json_kv.h"
@@ -134,7 +135,8 @@ static const struct db_stmt set_status = {"manage_set_status",
     " SELECT done.changed, s.id, s.name, $2::text, (SELECT count(*)"
     "  FROM mcpbox.tools t WHERE t.server_id = s.id AND t.enabled"
     "  AND t.serving_version IS NOT NULL AND t.object = 'tool'),"
-    /* the state before this statement: used only if nothing changed */
+    /* s is the server before this statement, so these words are used only if
+     * nothing changed */
     "  CASE s.status WHEN 'stopped' THEN"
     "  mcpbox.server_stop_words(s, 'start') END"
     " FROM done, mcpbox.servers s WHERE s.id = $1::uuid",

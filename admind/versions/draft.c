@@ -214,7 +214,8 @@ draft_modules(const struct draft *d, struct ipc_bytes fields)
 }
 
 /* Returns whether a version of this kind lacks this field. A static version has
- * a text or a blob: the one that is given replaces the other. */
+ * either a text or a blob. If the fields give one of the two, the version lacks
+ * the other, even if the version before had it. */
 static bool
 foreign(enum draft_kind kind, struct ipc_bytes fields, uint8_t tag)
 {
@@ -344,8 +345,8 @@ draft_make(struct draft *d, struct ipc_bytes fields, struct ipc_bytes inspected,
 		    of_object(d, fields, before, kind, tag, out) ||
 		    of_http(kind, inspected, tag, out))
 			continue;
-		/* The argument names modules. The version has their exact
-		 * content (d->lock). */
+		/* The argument has the names of modules. The version gets the
+		 * modules' exact content instead (d->lock). */
 		if (tag == VERSION_MODULE &&
 		    tlv_find(fields.p, fields.n, MF_MODULE, &t) == 1) {
 			buf_put(out, d->lock.p, d->lock.len);

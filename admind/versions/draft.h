@@ -41,9 +41,9 @@ int draft_names(
     struct draft *, struct ipc_bytes server, struct ipc_bytes name, bool bare);
 
 enum draft_kind { DRAFT_PYTHON, DRAFT_COMMAND, DRAFT_STATIC, DRAFT_HTTP };
-/* Returns the kind that the fields ask for by `kind`, or for a prompt or
- * resource by the content given. Else returns the kind of the version before,
- * else Python. */
+/* Returns the kind of the new version. For a prompt or resource, the content in
+ * the fields decides: text, blob or code. Else the field `kind` decides, else
+ * the version before. Without any of these the kind is Python. */
 enum draft_kind draft_kind(const struct draft *, struct ipc_bytes fields);
 /* Returns the kind of the version before; Python if there is none. */
 enum draft_kind draft_kind_before(const struct draft *);

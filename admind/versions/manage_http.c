@@ -1,6 +1,6 @@
 /*
- * Versions of kind http. Refuses fields that mcpbox_create_tool and
- * mcpbox_update_tool may not give in addition to a specification, and asks
+ * Versions of kind http. Refuses arguments of mcpbox_create_tool and
+ * mcpbox_update_tool that can't be combined with a specification, and asks
  * admind-check which fields follow from the specification.
  */
 #include "draft.h"

@@ -136,8 +136,9 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 	return 0;
 }
 
-/* Makes the pre-image and calls next. Before that, checks a command with its
- * schema, or a static prompt with its arguments: one of the two may be old. */
+/* Makes the pre-image and calls next. Before that, checks that a command fits
+ * its schema, or a static prompt its arguments: one of the two may be an old
+ * one. */
 static void
 make(struct job *j, struct ipc_bytes inspected, void (*next)(struct job *))
 {
@@ -261,7 +262,7 @@ create_server(struct job *j, const struct pg_result *rows)
 		job_fail(j, FAILURE_INVALID_ARGUMENTS, TOO_LONG);
 		return;
 	}
-	/* Grants belong to a tool, and this tool does not exist yet. */
+	/* A tool that does not exist yet has no grants of modules. */
 	if (job_field(j, MF_MODULE, &modules) == 1 && modules.n > 0) {
 		job_fail(j, FAILURE_MISSING_GRANT,
 		    "no module is granted to a tool that is not there yet: "
@@ -326,7 +327,7 @@ update_switched(struct job *j, const struct pg_result *rows)
 	struct draft *d = j->data;
 
 	jsonw_kv_bool(&j->json, "enabled", enabled);
-	/* Without a new version the answer is still empty. */
+	/* If no version was made, the answer is still empty. */
 	if (d->preimage.len == 0) {
 		jsonw_kv_bool(&j->json, "success", true);
 		json_kv_id(&j->json, "id", &d->tool_id);
@@ -429,8 +430,8 @@ update_inspect(struct job *j)
 		inspect = inspect || job_field(j, content[i], &f) == 1;
 	if (subject_of(j, d->code_bytes, &what) == -1)
 		return;
-	/* Other fields follow from the specification of kind http, so the
-	 * specification is checked whatever was changed. */
+	/* For kind http, other fields follow from the specification. So the
+	 * specification is checked even if other arguments were changed. */
 	if (draft_kind(d, fields_of(j)) == DRAFT_HTTP)
 		manage_http_check(j, what.code, update_inspected);
 	else if (inspect && draft_kind(d, fields_of(j)) != DRAFT_STATIC)
@@ -522,7 +523,7 @@ update_found(struct job *j, const struct pg_result *rows)
 		    word_of(j));
 		return;
 	}
-	/* Makes no draft in vain. set_tool_enabled() decides again. */
+	/* Refuses before a draft is made. set_tool_enabled() checks again. */
 	if (job_number(j, MF_ENABLED, 0) == 1 && !db_null(rows, 0, 9)) {
 		f = db_bytes(rows, 0, 9);
 		job_fail(

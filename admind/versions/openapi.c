@@ -317,7 +317,7 @@ openapi_import(struct admind *a, const struct ipc_id *server, const char *actor,
 
 /* OPENAPI_IMPORT is allowed for the same senders as ADMIN_ACTION: an
  * administrator's login that the vault knows, or uid 0. OPENAPI_IMPORT only
- * makes requests, and these await review. */
+ * makes requests, and these wait for a review. */
 static void
 op_ended(void *arg, const struct openapi_end *e)
 {

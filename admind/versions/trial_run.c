@@ -37,7 +37,8 @@ enum {
 #define LIMIT_SQL(SYMBOL, name, unit, min, max, context, version, reason) \
 	", coalesce(v." name ", l." name ", 0)"
 
-/* Columns of test_version. Limits begin at C_LIMITS, in the order of LIMITS. */
+/* Columns of test_version. Limits begin at C_LIMITS, in the order of enum
+ * limit. */
 enum {
 	C_OBJECT,
 	C_ID,
@@ -137,8 +138,9 @@ found(struct job *j, const struct pg_result *rows)
 		    "only tools can be tried: this is no tool");
 		return;
 	}
-	/* Such a tool is run by mcpbox's own code. Its network access must be
-	 * reviewed first. */
+	/* A tool of kind http or mcp is run by mcpbox's own code, and needs the
+	 * network. A test gets no network, because no person has reviewed the
+	 * tool's access yet. */
 	if (ipc_streq(db_bytes(rows, 0, C_KIND), "http") ||
 	    ipc_streq(db_bytes(rows, 0, C_KIND), "mcp")) {
 		job_fail(j, FAILURE_INVALID_ARGUMENTS,

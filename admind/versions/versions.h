@@ -21,7 +21,7 @@ void manage_signature(struct job *, struct ipc_bytes inspected,
  * from the version before. */
 const char *manage_http_wrong(
     struct job *, const struct draft *, struct ipc_bytes *spec);
-/* Does what job_check_http does, with the `confirm` that was asked for. */
+/* Checks like job_check_http(). confirm comes from the job's arguments. */
 void manage_http_check(struct job *, struct ipc_bytes spec,
     void (*next)(struct job *, struct ipc_bytes));
 

@@ -3,10 +3,11 @@
  *
  * Anyone who can reach a listener can make entries at any rate. So entries are
  * merged and counted for a second, then written by one statement. No entry
- * holds a text that a caller chose, except the name he called, cleaned. If a
- * caller always calls new names, a few of these names are logged and the rest
- * become one entry without a name. Otherwise this caller would take all the
- * room there is, and push other entries out of the log within minutes.
+ * holds a text that a caller chose, except the name of the object that he
+ * called, which is cleaned. If a caller always calls new names, a few of these
+ * names are logged and the rest become one entry without a name. Otherwise this
+ * caller would take all the room there is, and push other entries out of the
+ * log within minutes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ struct entry {
 struct activity {
 	struct entry entry[ACTIVITY_PENDING_MAX];
 	unsigned n;
-	unsigned sent; /* so many of the n entries were sent to the database */
+	unsigned sent; /* how many of the n entries the statement under way
+			* writes */
 	uint64_t dropped;
 	bool up; /* the database was reachable when last noted */
 };

@@ -239,7 +239,8 @@ metrics_message(struct link *l, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	/* Without a database only the gauges of this statement are missing. */
+	/* If the database is away, only the gauges of this statement are
+	 * missing. */
 	if ((op = op_new(l, m.request)) != NULL)
 		db_query(l->a->db, &gauges, NULL, answer, op);
 	return 0;

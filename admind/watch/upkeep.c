@@ -15,9 +15,9 @@ enum {
 	PIECE_ROWS = 250,
 	BUSY_ROWS_MIN = 25,
 	BACKLOG_S = 60,
-	IDLE_TICKS = 10,   /* looks for work even without a backlog: another
-			    * node may have left some */
-	EXPIRE_TICKS = 60, /* or in the next tick, if more must expire */
+	IDLE_TICKS = 10,   /* after so many ticks, looks for work even without a
+			    * backlog: another node may have left some */
+	EXPIRE_TICKS = 60, /* or after one tick, if more must expire */
 	EXPIRE_ROWS = 1000
 };
 

@@ -4,8 +4,8 @@
  * An action travels in this way. admind-http checks the body (strict JSON, only
  * the named members, their types), If-Match and Idempotency-Key, and sends
  * ADMIN_ACTION; mcpboxctl makes the same message out of name=value words.
- * admind looks the login up at the vault, compares its role with the row's
- * role, and runs one statement, mcpbox.admin_act(), which calls
+ * admind looks the login up at the vault, compares the login's role with the
+ * action's role, and runs one statement, mcpbox.admin_act(), which calls
  *
  *	mcpbox.act_NAME(p_actor text, p_id text, p_seen bytea, p_body json)
  *	RETURNS text
@@ -36,7 +36,7 @@ enum admin_seen { ADMIN_SEEN_NONE, ADMIN_SEEN_OPTIONAL, ADMIN_SEEN_REQUIRED };
 
 enum {
 	ADMIN_NAME_MAX = 255, /* a path's {name} */
-	/* a path's {id} or {name}, two of them with / between */
+	/* a path's {id} or {name}, or two of these with / between them */
 	ADMIN_ID_MAX = 2 * ADMIN_NAME_MAX + 1,
 	ADMIN_KEY_MAX = 64 /* Idempotency-Key: a uuid or a hash in hex */
 };
@@ -68,8 +68,8 @@ struct admin_member {
 	char type; /* one of s i b a o l */
 	bool required;
 };
-/* Reads the next member of a row's `members`. *at starts as that string. False
- * at the end of the string. */
+/* Reads the next member of a row's `members`. *at is first `members` itself and
+ * moves on with each call. False at the end of the string. */
 bool admin_action_member(const char **at, struct admin_member *);
 
 #endif

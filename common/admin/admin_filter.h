@@ -1,6 +1,7 @@
 /*
  * Filters of lists (admin_filter.def). `filters` of ADMIN_QUERY is a TLV list
- * of them: the tag is 1 + the filter's number, the value is its text.
+ * with a field for each filter: the tag is 1 + the filter's number, the value
+ * is the filter's text.
  */
 #ifndef ADMIN_FILTER_H
 #define ADMIN_FILTER_H

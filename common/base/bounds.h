@@ -1,5 +1,5 @@
 /*
- * Every fixed limit of the suite, once, with its reason. Limits that an
+ * All fixed limits of the suite, with their reasons. Limits that an
  * administrator may change are rows of conf_keys.def instead.
  */
 #ifndef BOUNDS_H
@@ -13,7 +13,7 @@ enum {
 	/* Bytes of a request body. 100 kB of code, escaped at worst six-fold,
 	 * fits in 1 MiB; 4 MiB leaves room for larger requests. */
 	IPC_BLOB_MAX = 4 * 1024 * 1024,
-	/* Bytes of a call's result; an LLM can use far less. */
+	/* Bytes of a call's result: far more than an LLM can use. */
 	RESULT_MAX = 1024 * 1024,
 	/* Bytes of frames that wait for a slow peer before it counts as
 	 * dead. */
@@ -22,8 +22,8 @@ enum {
 	 * that does not read must not use up the descriptors that all
 	 * connections share. */
 	IPC_QUEUE_FDS_MAX = 128,
-	/* Requests of ours that one peer may leave unanswered; one more fails
-	 * as `busy`. */
+	/* Requests of ours that one peer may leave unanswered; a further
+	 * request fails as `busy`. */
 	IPC_WAITERS_MAX = 4096,
 	/* Time for the other side's HELLO, in ms. Both sides send it at once;
 	 * ten seconds allow for a machine that swaps. A peer that is silent for
@@ -46,11 +46,11 @@ enum {
 	CODE_MAX = 100 * 1000,       /* bytes of Python source */
 	SCHEMA_MAX = 64 * 1024,      /* bytes of one JSON Schema */
 	STATIC_MAX = 512 * 1024,     /* bytes of a static text, or its base64 */
-	URI_MAX = 1024,              /* of a resource; a longer URI would be
-				      * data */
+	URI_MAX = 1024,              /* of a resource; a longer URI would
+				      * carry data */
 	URI_VARIABLES_MAX = 8,       /* in a template, which a person reviews */
-	NAME_VARIABLE_MAX = 38,      /* of a variable's name, or a prompt's
-				      * argument */
+	NAME_VARIABLE_MAX = 38,      /* of the name of a variable, or of a
+				      * prompt's argument */
 	ARGUMENTS_MAX = 1024 * 1024, /* bytes of one call's arguments */
 	/* Bytes of the arguments that are kept with an execution (context.h,
 	 * INTENT_ARGUMENTS). */
@@ -69,13 +69,14 @@ enum {
 	/* Bytes of the connections in a call's record: some sixty connections
 	 * fit, and further connections are only counted. */
 	NET_REPORT_MAX = 16 * 1024,
-	/* Hosts that one version declares (its row has the same limit), and
-	 * network grants of one server. */
+	/* Hosts that one version declares (sql/schema/versions.sql has the same
+	 * limit), and network grants of one server. */
 	NET_REQUIRES_MAX = 64,
 	NET_GRANTS_MAX = 1024,
 
-	/* Entries of the module store in one question: each takes 32 bytes of a
-	 * frame, and one stat(2) call in the same turn of the loop. */
+	/* Entries of the module store in one question. Each entry takes 32
+	 * bytes of a frame, and one stat(2) call in the same turn of the
+	 * loop. */
 	STORE_ASK_MAX = 256,
 
 	JSON_DEPTH_MAX = 64,      /* containers inside containers */
@@ -91,7 +92,8 @@ enum {
 	LOGIN_BYTES = 2 * TOKEN_BYTES,
 	LOGIN_TEXT = 86, /* characters of base64url: 4/3 of 64, rounded up */
 	LOGIN_HALF = LOGIN_TEXT / 2,
-	/* Base64url of a SHA-256, by which admind asks about a login. */
+	/* Characters of a login's SHA-256 in base64url. admind asks about a
+	 * login by this text. */
 	LOGIN_HASH_TEXT = 43,
 };
 

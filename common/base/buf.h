@@ -1,8 +1,9 @@
 /*
  * A growing byte buffer with a fixed maximum.
  *
- * Writes past the maximum, or without memory, set `failed`, and later writes do
- * nothing. So a message can be built with many calls and checked once.
+ * A write past the maximum, or for which there is no memory, sets `failed`, and
+ * later writes do nothing. So a message can be built with many calls and
+ * checked once.
  */
 #ifndef BUF_H
 #define BUF_H

@@ -1,9 +1,10 @@
 /*
  * The error object: the failure, its reason, and advice to the reader.
  *
- * A function that can fail in a way worth telling takes a struct err * last,
- * returns 0 or -1, leaves the object untouched on success and its outputs
- * untouched on failure. NULL is allowed where the caller does not care.
+ * A function that can fail in a way worth telling has a struct err * as its
+ * last parameter and returns 0 or -1. It leaves the object untouched on success
+ * and its outputs untouched on failure. NULL is allowed where the caller does
+ * not care.
  */
 #ifndef ERR_H
 #define ERR_H
@@ -24,7 +25,8 @@ struct err {
 int err_set(struct err *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Does the same as err_set, appends ": strerror(errno)" and keeps errno. */
+/* Does the same as err_set, but appends ": strerror(errno)" to the text. Does
+ * not change errno. */
 int err_sys(struct err *, enum failure, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -118,7 +118,8 @@ hex_decode(const char *s, size_t n, void *out)
 
 	if (n % 2 != 0)
 		return -1;
-	/* Checked first, so that a failure leaves the output untouched. */
+	/* All digits are checked first, so that a failure leaves the output
+	 * untouched. */
 	for (size_t i = 0; i < n; i++)
 		if (hex_digit(s[i]) < 0 || (s[i] >= 'A' && s[i] <= 'F'))
 			return -1;
@@ -233,7 +234,8 @@ time_text(uint64_t unix_us, char out[TIME_TEXT_LEN + 1])
 	uint64_t days, era, doe, yoe, doy, mp, secs;
 	unsigned year, month, day;
 
-	/* RFC 3339 can write no time after 9999-12-31T23:59:59.999Z. */
+	/* RFC 3339 can write no later time than 9999-12-31T23:59:59.999Z, so
+	 * this time is written for every later time. */
 	if (unix_us > UINT64_C(253402300799999999))
 		unix_us = UINT64_C(253402300799999999);
 	secs = unix_us / 1000000;

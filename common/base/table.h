@@ -4,8 +4,8 @@
  * the number of objects.
  *
  * The hash (fnv.h) has no secret. If a stranger chooses the keys, all may share
- * a bucket, and a look-up then compares with every object. So a user has few
- * objects, or keys that a stranger can't choose.
+ * a bucket, and a look-up then compares with every object. So every
+ * user of a table has few objects, or keys that a stranger can't choose.
  */
 #ifndef TABLE_H
 #define TABLE_H

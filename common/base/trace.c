@@ -22,8 +22,8 @@ trace_parse(const void *text, size_t n, struct trace *out)
 	    hex_decode(p + 36, 2 * sizeof(t.span), t.span) == -1 ||
 	    hex_decode(p + 53, 2, &flags) == -1)
 		return -1;
-	/* Section 3.2.4: ff is not a version. In version 00 nothing follows the
-	 * flags. In a later version more may follow, after a dash. */
+	/* W3C, section 3.2.4: ff is no version. In version 00 nothing follows
+	 * the flags. In a later version more may follow, after a dash. */
 	if (version == 0xff || (version == 0 && n != TRACE_PARENT_LEN) ||
 	    (n > TRACE_PARENT_LEN &&
 		((const char *)text)[TRACE_PARENT_LEN] != '-'))

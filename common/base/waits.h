@@ -2,9 +2,9 @@
  * Times for which the processes of the suite wait for one another.
  *
  * Each such time is a constant of the code that waits. On an ordinary machine a
- * process that takes longer than that has hung. On a machine ten times as slow
- * it may only be slow, so the setting wait_factor (mcpbox.conf(5)) makes all of
- * these times longer.
+ * process that takes longer has hung. On a machine ten times as slow a process
+ * that takes longer may only be slow, so the setting wait_factor
+ * (mcpbox.conf(5)) makes all of these times longer.
  */
 #ifndef WAITS_H
 #define WAITS_H

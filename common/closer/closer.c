@@ -84,7 +84,8 @@ closer(int sock)
 	struct err e;
 
 	(void)prctl(PR_SET_NAME, "mcpbox-closer");
-	/* The service's system-call filter may refuse this call. */
+	/* The service's system-call filter may refuse this call. The closer
+	 * then works at normal priority. */
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	if (sock != SOCKET && dup2(sock, SOCKET) == -1)
 		_exit(1);

@@ -36,7 +36,7 @@ static const struct key keys[] = {
 enum { NKEYS = sizeof(keys) / sizeof(keys[0]) };
 
 struct value {
-	unsigned line;  /* the line that set it; 0: the default */
+	unsigned line;  /* of the file; 0: the value is the default */
 	char *text;     /* as written */
 	int64_t number; /* INT, SIZE, DURATION, BOOL, resolved USER */
 	bool resolved;  /* USER: number holds a uid */
@@ -250,8 +250,8 @@ blank(char c)
 }
 
 /* Returns the list with FILE.local's entries added; NULL with why. Keyword and
- * list are at most as long as a line may be, so that the output of -T can be
- * read back. */
+ * list together are at most as long as a line may be, so that the output of -T
+ * can be read back. */
 static char *
 added(const char *keyword, const char *list, const char *more, char *why,
     size_t whylen)
@@ -466,8 +466,8 @@ conf_dump(const struct conf *c, struct buf *b)
 	for (size_t i = 0; i < NKEYS; i++) {
 		if (!belongs(&keys[i], c->process))
 			continue;
-		/* A line can't hold an empty value, so it is shown as a
-		 * comment. Then the dump can be read back. */
+		/* A line can't hold an empty value. So a comment shows such a
+		 * value, and the dump can be read back. */
 		if (c->values[i].text[0] == '\0')
 			buf_putf(b, "# %s is not set\n", keys[i].name);
 		else

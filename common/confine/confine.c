@@ -161,7 +161,8 @@ limit_landlock(const struct confine_spec *s, struct buf *layers, struct err *e)
 
 	if (!SANITIZED && landlock_enter(&rules, &st, e) < 0)
 		return -1;
-	/* Without Landlock the filter alone would let every file be read. */
+	/* Without Landlock the filter alone would let every file be read, so
+	 * this is an error. */
 	if (!SANITIZED && s->read_file != NULL && !st.fs)
 		return err_set(e, FAILURE_INTERNAL,
 		    "%s may read %s alone, which needs Landlock: start the "

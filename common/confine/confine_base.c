@@ -34,7 +34,8 @@
  * directory that the user may not search, so state directories have mode 0700.
  */
 static const struct confine_base_rule rules[] = {
-    /* Acts on open descriptors. MSG_FASTOPEN would connect (tcp(7)). */
+    /* Calls that act on open descriptors. MSG_FASTOPEN is forbidden,
+     * because it would connect (tcp(7)). */
     ANY(read),
     ANY(readv),
     ANY(pread64),
@@ -50,7 +51,8 @@ static const struct confine_base_rule rules[] = {
     ANY(shutdown),
     ANY(accept4),
     ANY(getsockopt),
-    /* Levels 0 to 7: IP, SOCKET and TCP, but not netfilter or crypto. */
+    /* Levels 0 to 7, for IP, SOCKET and TCP, but not crypto. Netfilter's
+     * options of level IP need CAP_NET_ADMIN. */
     MASKED(setsockopt, 1, 0xfffffff8, 0),
     ANY(getsockname),
     ANY(getpeername),

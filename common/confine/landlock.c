@@ -6,7 +6,7 @@
 
 #include "landlock.h"
 
-/* The numbers are the same on all architectures (Linux 5.13). */
+/* System calls have these numbers on all architectures (Linux 5.13). */
 enum {
 	NR_CREATE_RULESET = 444,
 	NR_ADD_RULE = 445,

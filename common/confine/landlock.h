@@ -31,8 +31,8 @@ struct landlock_rules {
 	 * for this file, not for its name: another file that takes the name may
 	 * not be opened. */
 	const char *read_file;
-	/* The TCP ports that may be connected to. Before ABI 4 all ports may
-	 * be. */
+	/* The TCP ports that may be connected to. Before ABI 4 Landlock
+	 * restricts no ports. */
 	const uint16_t *ports;
 	size_t nports;
 };

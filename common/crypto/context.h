@@ -66,16 +66,16 @@ enum context_tag {
 				 */
 	CTX_TASK = 30, /* u64 1: the call is a task: it outlives its sender's
 			* connection, and its result is recorded whole */
-	CTX_GRANT_SEAL = 31,     /* material only: seal of a network grant
-				  * (0037), before its GRANT_PREIMAGE; any
-				  * number of pairs, for TOOL and GRANTS */
+	CTX_GRANT_SEAL = 31,     /* material only, for TOOL and GRANTS: seal
+				  * of a network grant (0037). The grant's
+				  * pre-image follows. Any number of pairs */
 	CTX_GRANT_PREIMAGE = 32, /* material only */
 	CTX_REQUIRE = 33, /* plaintext only: a host that the version declares,
 			   * from the pre-image; text as in
 			   * common/request/netgrant.h; any number of them */
 	CTX_GRANT = 34,   /* plaintext only: a host that the version's server is
 			   * granted, from sealed grants of that server; text
-			   * and number as for CTX_REQUIRE */
+			   * as for CTX_REQUIRE; any number of them */
 	CTX_SERVER_ID = 35,     /* plaintext only, from the pre-image: uuid; for
 				 * GRANTS in the material, too */
 	CTX_CONNECTIONS = 36,   /* u64: connections of the call. If this tag or

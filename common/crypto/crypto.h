@@ -21,8 +21,8 @@ enum {
 };
 
 /* The functions down to master_key_id fail only for lack of memory, and then
- * abort: a digest that was not computed must never be mistaken for one. The
- * caller wipes keys and outputs. */
+ * abort, so no caller can use a digest that was not computed. The caller wipes
+ * keys and outputs. */
 void sha256(const void *, size_t, struct ipc_hash *out);
 void sha256_2(const void *, size_t, const void *, size_t, struct ipc_hash *);
 /* SHA-256 of data that comes in pieces. sha256_begin returns NULL without
@@ -44,7 +44,8 @@ void hkdf_sha256_salted(const void *ikm, size_t ikm_len, const void *salt,
 /* Derives a sub-key for one label: empty salt, info is the label's text. */
 void hkdf_sha256(
     const uint8_t key[KEY_LEN], const char *label, uint8_t out[KEY_LEN]);
-/* Writes a master key's id: derived from the key, reveals nothing about it. */
+/* Writes a master key's id, which is derived from the key but reveals nothing
+ * about it. */
 void master_key_id(const uint8_t key[KEY_LEN], uint8_t id[KEY_ID_LEN]);
 /* Encrypts. out: n + GCM_TAG_LEN bytes, ciphertext then tag. 0 or -1. */
 int gcm_seal(const uint8_t key[KEY_LEN], const uint8_t nonce[GCM_NONCE_LEN],

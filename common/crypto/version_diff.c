@@ -169,8 +169,8 @@ put_new(struct jsonw *w, const char *name, const struct side *a,
 	jsonw_arr_end(w);
 }
 
-/* Writes each limit that version b sets higher than a, or sets though a does
- * not, or no longer sets. */
+/* Writes each limit that version b raises, no longer sets, or sets for the
+ * first time, compared with version a. */
 static void
 put_limits(struct jsonw *w, const struct side *a, const struct side *b)
 {

@@ -1,7 +1,8 @@
 /*
  * The changes of a version against a version that was approved before, and the
- * rights that its approval adds (gains). admind-http and mcpboxctl show them.
- * Each computes them itself from the two pre-images (docs/decisions/0037).
+ * rights (gains) that an approval of the new version adds. admind-http and
+ * mcpboxctl show both, and each computes them from the two pre-images itself
+ * (docs/decisions/0037).
  */
 #ifndef VERSION_DIFF_H
 #define VERSION_DIFF_H

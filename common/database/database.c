@@ -306,8 +306,8 @@ put_pair(struct buf *b, const char *keyword, const char *v)
 	buf_puts(b, "' ");
 }
 
-/* Writes a list from its element number `first` on, then the elements before. A
- * list with a single element applies to all hosts. */
+/* Writes a list from its element number `first` on, then the elements before
+ * `first`. A list with a single element applies to all hosts. */
 static void
 put_list(struct buf *b, const char *keyword, const char *list, size_t first)
 {
@@ -336,7 +336,7 @@ make(const PQconninfoOption *all, size_t first, size_t hosts,
 	buf_init(&b, CONNINFO_MAX);
 	buf_puts(&b, defaults);
 	/* With several hosts all but one are standbys, where nothing can be
-	 * written. */
+	 * written. So only the primary is accepted. */
 	if (hosts > 1)
 		buf_puts(&b, "target_session_attrs=read-write ");
 	for (const PQconninfoOption *o = all; o->keyword != NULL; o++) {

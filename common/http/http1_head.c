@@ -322,8 +322,9 @@ parse_framing(struct http1_request *r, size_t body_max, struct http1_framing *f,
 		if (status != 0)
 			return status;
 	}
-	/* Without either field there is no body (RFC 9112 section 6.3), even in
-	 * a POST. curl sends an empty body in this way. */
+	/* Without Transfer-Encoding and Content-Length there is no body (RFC
+	 * 9112 section 6.3), even in a POST. curl sends an empty body in this
+	 * way. */
 
 	expect = http1_field(r, "expect", NULL);
 	if (expect != NULL) {

@@ -33,7 +33,7 @@
 #include "httpd_internal.h"
 #include "proxyv2.h"
 
-enum { SOURCES = 256 }; /* sources expected at a time; at most 65536 */
+enum { SOURCES = 256 }; /* expected at a time, not the limit */
 
 const struct http1_request *
 httpd_request(const struct httpd_req *r)
@@ -211,7 +211,7 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 			r->h, r->first ? l->header_ms : l->idle_ms));
 		break;
 	case HTTPD_HEAD:
-	case HTTPD_BODY: /* feed() sets their timers if bytes are missing */
+	case HTTPD_BODY: /* feed() sets the timer if bytes are missing */
 		break;
 	case HTTPD_ANSWER:
 		httpd_set_timer(r, 0);
@@ -254,8 +254,8 @@ flushed(struct httpd_req *r)
 	httpd_read_waiting(r); /* a pipelined request may have waited */
 }
 
-/* Goes on when the output has fallen to the low-water mark: after a queued
- * answer, or with the writer of a stream. */
+/* Goes on after a queued answer, or lets the writer of a slow stream go on.
+ * Called when the output has fallen to the low-water mark. */
 static void
 write_cb(struct bufferevent *bev, void *arg)
 {
@@ -455,8 +455,8 @@ accept_error_cb(struct evconnlistener *l, void *arg)
 
 /* ---- the listener ---- */
 
-/* Makes a server that takes over fd, which is bound, and listens already if
- * `listening`. NULL with err; fd is then closed. */
+/* Makes a server that takes over fd, a bound socket. listening: the socket
+ * listens already. NULL with err; fd is then closed. */
 static struct httpd *
 serve(struct event_base *base, int fd, bool listening, bool unix_socket,
     const struct httpd_limits *limits, const struct httpd_handlers *handlers,

@@ -1,9 +1,9 @@
 /*
  * HTTP/1.1 server connections on libevent core (bufferevents). Only the files
- * httpd*.c join http1.c to sockets. Timeouts for head, body and idle
- * connections; limits on connections in all and per source; keep-alive; one
- * request at a time per connection (a second one waits unparsed); backpressure
- * both ways; whole, chunked and SSE answers.
+ * httpd*.c join http1.c to sockets. The server has timeouts for head, body and
+ * idle connections, limits on connections in all and per source, keep-alive,
+ * backpressure both ways, and whole, chunked and SSE answers. A connection has
+ * one request at a time (a second one waits unparsed).
  */
 #ifndef HTTPD_H
 #define HTTPD_H
@@ -93,8 +93,8 @@ struct httpd_draining {
 	 * later all connections are cut. May be NULL. */
 	void (*late)(void *arg);
 	/* Called once, when no connection is left or all were cut. The loop
-	 * calls done; only without memory for a timer httpd_drain calls done
-	 * directly. */
+	 * calls done. Only if there is no memory for a timer, httpd_drain
+	 * itself calls done. */
 	void (*done)(void *arg);
 	void *arg;
 };

@@ -37,7 +37,8 @@ date_text(void)
 	made = ts.tv_sec;
 	days = ts.tv_sec / 86400;
 	secs = ts.tv_sec % 86400;
-	/* Days to civil date, proleptic Gregorian, years beginning in March. */
+	/* Turn days into a date of the proleptic Gregorian calendar, with years
+	 * that begin in March. */
 	era = (days + 719468) / 146097;
 	doe = (days + 719468) % 146097;
 	yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;

@@ -50,7 +50,7 @@ bool httpd_read_discard(struct httpd_req *);
 void httpd_proxy_take(struct httpd_req *);
 
 /* httpd_drain.c */
-/* Returns ms, an idle time, or less if the drain leaves less. */
+/* Returns the idle time ms, or less if the drain leaves less time. */
 uint64_t httpd_drain_idle_ms(const struct httpd *, uint64_t ms);
 /* Tells whether the connection's socket has input. */
 bool httpd_drain_has_input(const struct httpd_req *);

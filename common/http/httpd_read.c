@@ -91,8 +91,8 @@ feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
 		case HTTP1_HEAD_DONE:
 			at += used;
 			httpd_set_state(r, HTTPD_BODY);
-			/* 100 is sent once, and only if the client waits for it
-			 * (RFC 9110 section 10.1.1). */
+			/* 100 (Continue) is sent once, and only if the client
+			 * waits for it (RFC 9110 section 10.1.1). */
 			if (http1_request(r->parser)->expect_continue &&
 			    at == n && behind == 0)
 				bufferevent_write(r->bev,

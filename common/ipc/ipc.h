@@ -68,8 +68,8 @@ struct ipc_frame {
 
 /*
  * Checks whether `type` may pass from a peer of role `sender` to one of role
- * `receiver` in this connection state. 0, or -1 with the rule that was broken
- * in err.
+ * `receiver` in this connection state. 0, or -1 with err, which names the
+ * broken rule.
  */
 int ipc_permit(unsigned type, enum ipc_role sender, enum ipc_role receiver,
     enum ipc_state, struct err *);

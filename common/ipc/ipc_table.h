@@ -1,5 +1,5 @@
 /*
- * Every message between the suite's processes, described once.
+ * The table of all messages between the suite's processes.
  *
  * M(number, UPPER, lower, kind, senders, receivers, state, max_blob, doc)
  *   kind      REQ: wants an answer with the same request id; ANS: the final

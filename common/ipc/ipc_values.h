@@ -17,8 +17,8 @@ enum context_kind {
 	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
 	CONTEXT_COMPILE = 4, /* of sandboxd itself: compile, run nothing */
 	CONTEXT_GRANTS = 5,  /* no call: a server's current grants (REGRANT) */
-	CONTEXT_MODULE = 6 /* fetch a wheel for the module store: our code, the
-			    * configured index alone, no secrets */
+	CONTEXT_MODULE = 6   /* our code fetches a wheel for the module store,
+			      * from the configured index alone: no secrets */
 };
 
 /* Kinds of NET_EVENT. */
@@ -57,7 +57,7 @@ enum call_method {
 	CALL_RESOURCE = 2 /* resources/read: ReadResourceResult */
 };
 
-/* One more form of a result: a tool with an output schema, whose main returns
+/* One more form of a result, for a tool with an output schema: its main returns
  * structured content of any type. */
 enum { CALL_STRUCTURED = CALL_RESOURCE + 1 };
 

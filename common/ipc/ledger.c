@@ -188,7 +188,8 @@ reset(struct ledger *l)
 		area = 0;
 		l->longest = 0;
 	}
-	/* If this write fails, ledger_put writes nothing until it succeeds. */
+	/* If this write fails, ledger_put writes nothing until a later try
+	 * succeeds. */
 	l->broken = new_generation(l, area, ++l->tried) != 0;
 	if (!l->broken) {
 		l->number = l->generation << NUMBER_BITS;
@@ -196,7 +197,7 @@ reset(struct ledger *l)
 	}
 }
 
-/* Writes an entry of len bytes, which are in l->entry after its head. */
+/* Writes an entry of len bytes, which l->entry has after the entry's head. */
 static int
 append(
     struct ledger *l, unsigned area, size_t at, uint64_t number, uint32_t len)

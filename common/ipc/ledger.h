@@ -77,9 +77,9 @@ int ledger_open(struct ledger **, const char *path, size_t area, ledger_found *,
 void ledger_close(struct ledger *);
 
 /*
- * Writes a record in place of the one that the note had. network and cpu_us are
- * written as the message has them. 0, or -1 if there is no room or the message
- * is too long; the note is then unchanged.
+ * Writes a record in place of the note's earlier record, if there is one.
+ * network and cpu_us are written as the message has them. 0, or -1 if there is
+ * no room or the message is too long; the note is then unchanged.
  */
 int ledger_put(
     struct ledger *, struct ledger_note *, const struct ipc_record *);
@@ -93,7 +93,7 @@ struct ledger_scan {
 	size_t n, at;
 	uint64_t generation, number, mark;
 };
-/* Reads the next entry's bytes; *lives says whether the entry lives. Returns 1,
+/* Reads the next entry's bytes. *lives: the entry was not dropped. Returns 1,
  * or 0 at the end of the area or at a torn entry. No I/O. */
 int ledger_next(struct ledger_scan *, struct ipc_bytes *, bool *lives);
 /* Begins to read an area. Returns its generation, 0 if it has none. */

@@ -1,6 +1,7 @@
 /*
  * Checks that a text is one JSON value by RFC 8259's grammar. Nothing is built
- * and no value is read, so a program may use it that must not contain a parser.
+ * and no value is read, so even a program that must not contain a parser may
+ * use this check.
  */
 #ifndef JSON_GRAMMAR_H
 #define JSON_GRAMMAR_H

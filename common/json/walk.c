@@ -3,8 +3,7 @@
 
 #include "walk.h"
 
-/* Skips white space and separators of values; strings begin with their
- * quote. */
+/* Skips the white space, commas and colons between names and values. */
 static void
 skip(struct walk *w)
 {

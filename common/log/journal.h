@@ -29,7 +29,8 @@ bool journal_reads(int fd);
 int journal_open(const char *path);
 
 /* Sends one entry of at most JOURNAL_FIELDS_MAX fields; never waits. 0, or -1:
- * journald did not take it (it is not there, or its queue is full). */
+ * journald did not take the entry, because journald is not there or its queue
+ * is full. */
 int journal_send(const struct journal_field *, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns one sentence that says how to mend the layer; never "", static. name
+/* Returns one static sentence, never "", that says how to mend the layer. name
  * has n bytes. */
 const char *layer_fix(const char *name, size_t n);
 /*

@@ -26,7 +26,7 @@ enum {
 static const char *log_proc = "mcpbox";
 static enum log_format log_form = LOG_TEXT;
 static enum log_level log_max = LOG_LV_INFO;
-static bool log_prefix; /* JSON lines go to the journal, which reads <N> */
+static bool log_prefix; /* JSON lines begin with <N>, for the journal */
 static bool log_stream; /* stderr is a socket of the journal's */
 static unsigned long log_lost;
 
@@ -53,8 +53,8 @@ line_puts(struct line *l, const char *s)
 /*
  * Returns how many bytes at p form one character that may be shown as it is.
  * Such a character is no control and no backslash, shows something and does not
- * change how others are shown (show.h). 0: escape one byte. As a backslash is
- * doubled, the text then stands for one message alone.
+ * change how other characters are shown (show.h). 0: escape one byte. A
+ * backslash is doubled, so different messages never get the same text.
  *
  * Untrusted text comes here (tool names, SQL errors, peers' messages). If a
  * newline were kept, its author could write a line of his own into the log; if
@@ -266,7 +266,7 @@ emit(enum log_level lv, const char *event, const char *execution,
 		snprintf(num, sizeof(num), "<%d>", (int)lv);
 		line_puts(&l, num);
 	}
-	start = l.n; /* the journal has the priority in a field */
+	start = l.n; /* an entry for journald has no <N> */
 	if (log_form == LOG_JSON) {
 		time_us(num, sizeof(num));
 		line_puts(&l, "{\"ts\":\"");

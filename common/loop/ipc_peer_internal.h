@@ -109,7 +109,7 @@ int ipc_peer_enqueue(
     struct ipc_peer *, enum ipc_type, uint64_t request, const void *msg);
 /* Event callback: sends as much as the socket takes. */
 void ipc_peer_writable(int fd, short what, void *peer);
-/* Drops unsent frames; the loop tells those who wait for their answers. */
+/* Drops unsent frames; the loop tells the waiters of unsent requests. */
 void ipc_peer_drop_out(struct ipc_peer *);
 /* ipc_peer.c: makes the loop tell the waiter of this id, if there is one, that
  * its request failed with UPGRADING. */

@@ -212,8 +212,8 @@ proc_start(struct proc *p, const char *name, int argc, char **argv)
 	 * sandboxd keeps the limits of calls, which are promised to the ms.
 	 * With this flag libevent reads the exact clock, not the one with steps
 	 * of 4 ms, and waits by a timerfd. The other daemons only have
-	 * time-outs of seconds, so they do without: setting the timerfd in each
-	 * round of the loop would be a fifth of their system calls.
+	 * time-outs of seconds, so they don't set the flag: setting the timerfd
+	 * in each round of the loop would be a fifth of their system calls.
 	 */
 	if ((cfg = event_config_new()) == NULL ||
 	    (strcmp(name, "sandboxd") == 0 &&

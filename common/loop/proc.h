@@ -3,9 +3,9 @@
  *
  *	mcpbox-NAME [-t] [-T] [-d] [-V] -f FILE
  *
- * -t checks the configuration and exits, -T prints the effective one, -d logs
- * at debug level. Nothing here needs or keeps privilege: the service manager
- * set uid, gid and ambient capabilities before exec.
+ * -t checks the configuration and exits, -T prints the effective configuration,
+ * -d logs at debug level. Nothing here needs or keeps privilege: the service
+ * manager set uid, gid and ambient capabilities before exec.
  */
 #ifndef PROC_H
 #define PROC_H

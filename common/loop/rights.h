@@ -4,9 +4,9 @@
  * A tool may attach descriptors to its messages (SCM_RIGHTS, unix(7)). The tool
  * may have made them itself, such as an epoll set of a million entries, whose
  * last close takes seconds. The kernel has that work done by the process that
- * drops the last reference. This process may receive the packet, read it
- * without room for descriptors, or close the socket with the packet unread. It
- * must never be sandboxd or egress, which have one thread for all calls
+ * drops the last reference: that process receives the packet, reads the packet
+ * without room for descriptors, or closes the socket with the packet unread.
+ * This must never be sandboxd or egress, which have one thread for all calls
  * (decision 0074).
  *
  * If the kernel can (SO_PASSRIGHTS, Linux 6.16), it refuses the sender. On

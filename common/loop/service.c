@@ -21,8 +21,9 @@ enum {
 	FDS_MAX = 8,   /* more descriptors than any program here names */
 	NAME_MAX_BYTES = 64,
 	STATUS_MAX = 256,
-	/* Time between two looks at the status. A person reads it, so seconds
-	 * late is soon enough, and no process wakes for a short connection. */
+	/* Time between two looks at the status. A person reads the status, so
+	 * it may be some seconds old. A connection that is over by the next
+	 * look wakes no other process. */
 	STATUS_EVERY_S = 5
 };
 

@@ -39,10 +39,10 @@ void service_ready(struct event_base *, const char *status);
  * person. Control characters are escaped, so it may quote foreign text. */
 void service_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Sets say, which writes the status line. It is called every few seconds after
- * service_ready. This is for processes whose state changes often: between two
- * calls of say they only count. say writes at most len bytes with NUL. Without
- * a manager it is not called. */
+/* Sets say, which writes the status line. say is called every few seconds after
+ * service_ready. So a process whose state changes often only counts between two
+ * calls of say. say writes at most len bytes with NUL. Without a manager say is
+ * not called. */
 void service_status_from(
     void (*say)(char *buf, size_t len, void *arg), void *arg);
 

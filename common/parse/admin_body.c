@@ -156,7 +156,7 @@ admin_body_check(
 	return 0;
 }
 
-/* Makes a value of this type from text; NULL if text is not one. */
+/* Makes a value of this type from text; NULL if text is no such value. */
 static struct json_object *
 typed(char type, const char *text)
 {

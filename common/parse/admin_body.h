@@ -14,9 +14,9 @@ struct json_object;
  * sentence (INVALID_PARAMS). */
 int admin_body_check(
     const struct admin_action *, struct json_object *, struct err *);
-/* Adds "name=value" with the type that the action's row gives: for an array one
- * element, for an object or limits its JSON text. 0, or -1 with one sentence.
- */
+/* Adds "name=value" with the type that the action's row gives. An array gets
+ * value as one more element. For an object or limits value is JSON text. 0, or
+ * -1 with one sentence. */
 int admin_body_word(const struct admin_action *, struct json_object *,
     const char *word, struct err *);
 

@@ -34,7 +34,8 @@ json_parse(
 	json_tokener_set_flags(tok, JSON_TOKENER_VALIDATE_UTF8);
 	top = json_tokener_parse_ex(tok, (const char *)text, (int)n);
 	e = json_tokener_get_error(tok);
-	/* A number at the top ends only where another character follows it. */
+	/* If the whole text is a number, json-c takes it for complete only
+	 * after one more character. */
 	if (e == json_tokener_continue) {
 		top = json_tokener_parse_ex(tok, " ", 1);
 		e = json_tokener_get_error(tok);
@@ -93,7 +94,7 @@ json_get_int(struct json_object *o, const char *name, int64_t min, int64_t max,
 		return rc;
 	i = json_object_get_int64(v);
 	/* json-c saturates, so a text beyond 64 bits looks like the limit
-	 * itself: INT64_MIN counts as out of range. */
+	 * itself. So INT64_MIN counts as out of range. */
 	if (i < min || i > max || i == INT64_MIN ||
 	    (i == INT64_MAX && json_object_get_uint64(v) != INT64_MAX))
 		return err_set(err, FAILURE_INVALID_PARAMS,

@@ -26,8 +26,8 @@ callreq_is(const void *preimage, size_t n)
 	    memcmp(preimage, magic, sizeof(magic)) == 0;
 }
 
-/* Takes text that a person reads: UTF-8 without NUL, or two contents could look
- * the same on the screen. */
+/* Takes text that a person reads: UTF-8 without NUL. Otherwise two contents
+ * could look the same on the screen. */
 static int
 take_text(const struct tlv *f, size_t max, struct ipc_bytes *out, struct err *e)
 {

@@ -36,7 +36,7 @@ struct netgrant {
  */
 int netgrant_read(struct ipc_bytes line, struct netgrant *, struct err *);
 /* Takes the next line off a list. Returns 1, 0 if the list is empty, or -1 if
- * it begins with no line (or one too long). */
+ * the list does not begin with a valid line. */
 int netgrant_next(struct ipc_bytes *list, struct netgrant *, struct err *);
 /* Tells whether a grant (declared false) or a declaration (true) covers this
  * target. host: a name in lower case without a final dot, or an address as

@@ -13,7 +13,7 @@
 enum review_mode {
 	REVIEW_REQUIRE = 1,  /* one person */
 	REVIEW_SECOND = 2,   /* two different people */
-	REVIEW_AUTOMATIC = 3 /* no person, where that is allowed at all */
+	REVIEW_AUTOMATIC = 3 /* no person, if that is allowed at all */
 };
 
 enum review_queue { REVIEW_TOOL, REVIEW_MODULE, REVIEW_NETWORK, REVIEW_QUEUES };

@@ -20,7 +20,7 @@
 
 enum {
 	NAMES_ROOM =
-	    32, /* names that need no memory: most requests have fewer */
+	    32, /* names that need no malloc(3): most requests have fewer */
 	/* Up to this many names are compared pair by pair. More names are
 	 * sorted, because a text's author chooses how many there are. */
 	PAIRS_MAX = 12
@@ -133,7 +133,7 @@ scan_escape(struct scan *s)
 }
 
 /* Scans the string at s->p; *in and *n are its bytes between the quotes.
- * *ascii: only plain bytes. */
+ * *ascii: all of them are plain. */
 static int
 scan_string(struct scan *s, const uint8_t **in, size_t *n, bool *ascii)
 {
@@ -491,8 +491,8 @@ scan_text(struct scan *s)
 int
 json_scan(const uint8_t *text, size_t n, struct err *err)
 {
-	/* s is set member by member: most of s is space that is written before
-	 * it is read. */
+	/* s is not zeroed as a whole, because most of s is space that is
+	 * written before it is read. */
 	struct scan s __attribute__((uninitialized));
 	int rc;
 

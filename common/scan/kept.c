@@ -25,12 +25,13 @@ static const struct row rows[] = {
 enum {
 	NROWS = sizeof(rows) / sizeof(rows[0]),
 	SHORTEST = 3, /* bytes of the shortest name, "pin" */
-	/* A string that may be JSON and is longer than this is not searched, so
-	 * its text is not kept: little of the text would be left. */
+	/* A string that may be JSON and is longer than this is not searched for
+	 * members to remove, so only its length is kept. Little of its text
+	 * would have been left. */
 	NESTED_MAX = 128 * 1024,
 	/* A string that is this many times longer than the whole kept form is
-	 * not searched, either, because the caller decides how long arguments
-	 * are. */
+	 * not searched, either. Otherwise callers could cause much work with
+	 * long arguments. */
 	NESTED_TIMES = 4,
 	/* The kept form can be this many times longer than its text: a value of
 	 * one byte may become KEPT_MARK. */
@@ -332,8 +333,8 @@ kept_form(const uint8_t *text, size_t n, size_t max, struct buf *out)
 	struct buf room;
 	int rc = 0;
 
-	/* There is room for more than max: a string is put as a whole before
-	 * its length counts, and a nested string is escaped again. */
+	/* room is for more than max bytes, because a string is put as a whole
+	 * before its length counts, and a nested string is escaped again. */
 	buf_init(&room, max + 2 * GROWS * n + 64);
 	f.out = &room;
 	f.base = 0;

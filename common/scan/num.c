@@ -112,7 +112,8 @@ num_u64(const struct num *v, uint64_t max, uint64_t *out)
 
 /*
  * With a = A * 10^x and by = B * 10^y: if x >= y, A * 10^(x-y) mod B must be 0;
- * if x < y, A would have to be divisible by ten, and it has no trailing zero.
+ * if x < y, A would have to be divisible by ten, which A is not, because A has
+ * no trailing zero.
  */
 bool
 num_multiple(const struct num *a, const struct num *by)

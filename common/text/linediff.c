@@ -16,7 +16,7 @@ struct text {
 	size_t n;
 };
 
-/* A run of equal lines: a's from `a` on, b's from `b` on. */
+/* A run of n equal lines: from line `a` of text a on, and `b` of text b. */
 struct run {
 	size_t a, b, n;
 };
@@ -89,8 +89,8 @@ shortest(const struct line *a, size_t n, const struct line *b, size_t m,
 			    ? v[MID + k + 1]
 			    : v[MID + k - 1] + 1;
 			y = x - k;
-			/* Past an edge there is no path, and no path goes on
-			 * from here. */
+			/* If x or y is past an end of its text, no equal lines
+			 * follow. */
 			while (x >= 0 && y >= 0 && (size_t)x < n &&
 			    (size_t)y < m && same(&a[x], &b[y])) {
 				x++;
@@ -116,7 +116,7 @@ found:
 								      : k - 1;
 		px = d == 0 ? 0 : row[prev];
 		py = d == 0 ? 0 : px - prev;
-		/* where the equal lines after the edit (or the beginning)
+		/* where the equal lines after the edit, or at the beginning,
 		 * start */
 		if (d > 0) {
 			if (prev == k + 1)
@@ -193,8 +193,8 @@ put_hunks(const struct text *a, const struct text *b, const struct runs *runs,
 		}
 		lead = ax < LINEDIFF_CONTEXT ? ax : LINEDIFF_CONTEXT;
 		lead = bx < lead ? bx : lead;
-		/* The equal lines before the change belong to the previous
-		 * run. */
+		/* The lead can't be longer than the previous run, because only
+		 * that run's lines are equal in both texts. */
 		if (i == 0)
 			lead = 0;
 		else if (runs->run[i - 1].n < lead)

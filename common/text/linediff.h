@@ -1,6 +1,7 @@
 /*
  * The difference of two texts, line by line, as diff -u writes it. Its cost is
- * bounded: the texts are foreign (tools' code), and a person reads it.
+ * bounded, because the texts are foreign (tools' code) and a person reads the
+ * difference.
  */
 #ifndef LINEDIFF_H
 #define LINEDIFF_H
@@ -21,8 +22,8 @@ enum {
 
 /*
  * Appends the hunks that make b of a ("@@ -1,3 +1,4 @@" and lines after ' ',
- * '-' or '+'; without file names). Appends nothing if they are equal. Sets
- * out->failed when it did not fit or memory was out.
+ * '-' or '+'; without file names). Appends nothing if a and b are equal.
+ * Sets out->failed if the hunks did not fit or there was no memory.
  */
 void linediff(
     const void *a, size_t na, const void *b, size_t nb, struct buf *out);

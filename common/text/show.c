@@ -7,9 +7,9 @@
 
 /*
  * Characters that a reviewer must see though they show nothing, or that change
- * how later ones are shown: Unicode's Default_Ignorable_Code_Point (Unicode 15,
- * DerivedCoreProperties), bidirectional controls, other format and space
- * characters, line separators, private use and noncharacters. The ranges
+ * how later characters are shown: Unicode's Default_Ignorable_Code_Point
+ * (Unicode 15, DerivedCoreProperties), bidirectional controls, other format and
+ * space characters, line separators, private use and noncharacters. The ranges
  * ascend.
  */
 static const struct {
@@ -53,7 +53,7 @@ show_hidden(uint32_t c)
 	return (c & 0xfffe) == 0xfffe; /* noncharacters of every plane */
 }
 
-/* utf8_valid() judges as many bytes as the first byte announces. */
+/* Any first byte gives a length here: utf8_valid() then refuses wrong bytes. */
 size_t
 show_char(const uint8_t *p, size_t n, uint32_t *c)
 {

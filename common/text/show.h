@@ -43,7 +43,7 @@ enum show_mode {
 
 /*
  * Appends text as one line: control characters (newline and tab, too),
- * invisible ones, and the last blanks are escaped.
+ * invisible ones, and blanks at the end are escaped.
  */
 void show_text(struct buf *, const void *, size_t, enum show_mode);
 
@@ -86,8 +86,8 @@ int show_json(struct buf *, const void *, size_t);
 
 /*
  * Tells whether this is a character that must be seen though it shows nothing,
- * or that changes how others are shown. All C0 controls but newline and tab
- * count, too.
+ * or that changes how other characters are shown. All C0 controls but newline
+ * and tab count, too.
  */
 bool show_hidden(uint32_t c);
 
@@ -99,8 +99,8 @@ size_t show_char(const uint8_t *p, size_t n, uint32_t *c);
 
 /*
  * Appends the next word of a line, which is not broken, to `word` (cleared
- * first). Returns how many of the n > 0 bytes at p the word shows. Its columns
- * are the word's length in SHOW_CODE. For show_lines.c.
+ * first). Returns how many of the n > 0 bytes at p the word shows. In the mode
+ * SHOW_CODE the word has as many columns as bytes. For show_lines.c.
  */
 size_t show_word(struct buf *word, const uint8_t *p, size_t n, enum show_mode);
 

@@ -25,7 +25,7 @@ allowed(char c)
 	    (c != '\0' && strchr("-._~:/?#[]@!$&'()*+,;=", c) != NULL);
 }
 
-/* Returns the bytes of the URI character at p: 1, 3 for %XX, 0 for none. */
+/* Returns the length of the URI character at p: 1, 3 for %XX, 0 for none. */
 static size_t
 length(const char *p, size_t n)
 {
@@ -37,8 +37,8 @@ length(const char *p, size_t n)
 	return 0;
 }
 
-/* Returns the bytes of scheme and colon, 0 if there is none (RFC 3986 section
- * 3.1). */
+/* Returns the length of scheme and colon, 0 if there is no scheme (RFC 3986
+ * section 3.1). */
 static size_t
 scheme(const char *p, size_t n)
 {
@@ -88,8 +88,8 @@ uri_check(const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* Parses one `{...}` at p: its name and kind into v. Returns its bytes, or
- * 0. */
+/* Parses one `{...}` at p and puts its name and kind into v. Returns its
+ * length, or 0. */
 static size_t
 expression(const char *p, size_t n, struct uri_part *v)
 {
@@ -179,7 +179,7 @@ uri_template_parse(
 }
 
 /*
- * Returns the bytes of the character at p if a variable may hold it, else 0.
+ * Returns the length of the character at p if v may hold it, else 0.
  * `{name}` treats an encoded `/` as a `/`, because a reviewer of
  * `files:///{name}` relies on a value without one.
  */
@@ -251,7 +251,7 @@ uri_template_match(const struct uri_template *t, const char *uri, size_t n,
 	const struct uri_part *last = &t->part[t->parts - 1];
 	size_t i, k, end, part, values = 0;
 
-	/* Most templates don't match: their first or last text shows it. */
+	/* Most templates don't match, and their first or last text shows it. */
 	if (!starts(&t->part[0], uri, n) ||
 	    (!last->variable &&
 		(last->n > n || !starts(last, uri + n - last->n, last->n))) ||

@@ -60,9 +60,9 @@ int uri_template_parse(
  * Tells whether the URI matches the template. `{name}` matches one or more
  * characters other than `/`, encoded or not, `{+name}` one or more of any kind.
  * If several matches are possible, the one with the longest first value (then
- * the longest second ...) counts. On a match value[i] is the i-th variable's. A
- * URI that uri_check refuses matches nothing. Time: at most the product of both
- * lengths, and little if the literal ends differ.
+ * the longest second ...) counts. On a match value[i] is the value of the i-th
+ * variable. A URI that uri_check refuses matches nothing. Time: at most the
+ * product of both lengths, and little if the literal ends differ.
  */
 bool uri_template_match(const struct uri_template *, const char *uri, size_t,
     struct uri_value value[URI_VARIABLES_MAX]);

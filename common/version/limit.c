@@ -12,7 +12,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
 };
 
 /* The tags in LIMITS are plain numbers, because limit.h is also used where
- * neither list of tags is known. Here enum version_tag is known. */
+ * neither enum context_tag nor enum version_tag is known. Here enum version_tag
+ * is known. */
 #define L(SYMBOL, name, unit, min, max, context, version, reason)        \
 	_Static_assert(                                                  \
 	    (version) == VERSION_##SYMBOL && (min) > 0 && (min) < (max), \

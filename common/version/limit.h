@@ -17,8 +17,8 @@
 #include "err.h"
 
 /*
- * LIMITS(FIRST, L): FIRST takes the first row, L the others (so that a list
- * with separators can be made; give the same twice where it doesn't matter).
+ * LIMITS(FIRST, L): FIRST takes the first row, L the others, so that a list
+ * with separators can be made. A list without separators gives one macro twice.
  * Row(SYMBOL, name, unit, min, max, context tag, version tag, reason)
  *   min, max     literals in base units; min is never 0: 0 means "not set"
  *   context tag  enum context_tag, 0: admind alone enforces it
@@ -62,7 +62,7 @@
 	    38, 46,                                                            \
 	    "The same in any minute, so that no call takes the line of all.")
 
-/* Limits of a server only: code is refused before there is a version of it. */
+/* Limits that a version can't set: too long code never becomes a version. */
 #define LIMITS_SERVER(L)                                         \
 	L(CODE_BYTES, "code_bytes", "bytes", 1000, 100000, 0, 0, \
 	    "Source or spec of a tool. What a person can still review.")

@@ -84,8 +84,8 @@ enum version_kind { VERSION_S, VERSION_N, VERSION_B, VERSION_I, VERSION_M };
 /* Returns name and kind of a tag; NULL if the table does not have it. */
 const char *version_field(unsigned tag, enum version_kind *);
 
-/* Starts a pre-image in b with the magic. Then add the fields in order by
- * tlv_put. */
+/* Starts a pre-image in b with the magic. The caller then adds the fields in
+ * order by tlv_put. */
 void version_begin(struct buf *b);
 /* Checks magic, order, repetition, kinds, sorted sets, no NUL in text, UTF-8.
  * On success *fields, *n is the TLV list after the magic. */

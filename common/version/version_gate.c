@@ -1,5 +1,5 @@
 /*
- * This is why approved content reads as it runs. A reviewer reads lines that
+ * Makes sure that approved code runs as it reads. A reviewer reads lines that
  * end at a newline, each after its number. Python ends a line at a carriage
  * return, too, so a comment may end where no reader sees its end. Python also
  * takes a form feed for the beginning of a line: blanks before one don't

@@ -8,9 +8,9 @@
 #include "version_gate.h"
 
 /*
- * Words, sorted by the reason to look at them. Clients give these texts to a
- * model, which can't tell a description from an order. Each is in lower case,
- * words separated by one blank, as fold() makes the text.
+ * Words to look for, sorted by the reason. Clients give the texts of a version
+ * to a model, which can't distinguish a description from an order. The words
+ * are in lower case and separated by one blank, as fold() makes the text.
  */
 static const struct {
 	const char *why;
@@ -125,7 +125,7 @@ json_unit(const uint8_t *p, size_t n, uint32_t *c)
 
 /* Decodes JSON's \uXXXX at p, or two that are a surrogate pair. Every other
  * escape counts as a blank, because it is a quote, a slash or white space.
- * Returns the bytes of the escape. */
+ * Returns the length of the escape. */
 static size_t
 json_escape(const uint8_t *p, size_t n, uint32_t *c)
 {

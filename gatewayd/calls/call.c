@@ -194,7 +194,7 @@ quiet_cb(evutil_socket_t fd, short what, void *arg)
 		exchange_quiet(c->ex);
 }
 
-/* Ends a call that sandboxd did not answer in time: sandboxd hangs. */
+/* Ends a call that sandboxd did not answer in time, because sandboxd hangs. */
 static void
 late_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -487,7 +487,7 @@ call_start(struct exchange *ex)
 	ex->call = c;
 	TAILQ_INSERT_TAIL(&gw->calls, c, all);
 	/* If mcpbox_call_tool named the tool (by_name), no header mirrors the
-	 * tool's arguments. */
+	 * tool's arguments, so there is nothing to compare. */
 	if (ex->m.modern && ex->m.method == MCP_TOOLS_CALL && !ex->m.by_name) {
 		call_set_state(c, CALL_CHECKING);
 		catalogue_ask(gw, ex->who.permission_set, checked, c);

@@ -6,7 +6,8 @@
 
 #include "exchange.h"
 
-/* Starts the call that the exchange's message is. Takes the exchange. */
+/* Starts the call that the exchange's message asks for. Takes over the
+ * exchange. */
 void call_start(struct exchange *);
 /* Takes a legacy client's response. true: a call had asked for it. */
 bool call_ask_response(struct exchange *);

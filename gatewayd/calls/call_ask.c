@@ -35,8 +35,8 @@ answer(struct call *c)
 
 	buf_init(&b, ARGUMENTS_MAX);
 	questions_answers(c->questions, &b);
-	/* Without memory {} is sent, and sandboxd tells the tool "not answered"
-	 * for each question. */
+	/* If there is no memory, {} is sent, and sandboxd tells the tool "not
+	 * answered" for each question. */
 	m.json = b.failed ? ipc_bytes("{}", 2) : ipc_bytes(b.p, b.len);
 	/* If the answers can't be sent, sandboxd is gone, and run_answered()
 	 * ends the call. */
@@ -180,8 +180,8 @@ ask(struct call *c)
 		questions_take(c->questions, ex->m.input_responses);
 		ex->m.input_responses = ipc_bytes(NULL, 0);
 	}
-	/* After the restart the client's answer would come to another
-	 * process. */
+	/* The client is not asked during a restart, because its answer would
+	 * come to another process. */
 	if (c->gw->draining)
 		questions_fail(c->questions, "The server is being restarted.");
 	if (questions_open(c->questions) == 0)

@@ -1,4 +1,4 @@
-/* Ends a call: its exchange takes the answer. While the client is away (because
+/* Ends a call: its exchange sends the answer. While the client is away (because
  * it was asked something), the end is kept for the client. */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ call_end_forget(struct call *c)
 	c->kept = NULL;
 }
 
-/* Ends the call; the exchange takes the answer. */
+/* Ends the call; the exchange sends the answer. */
 void
 call_end_answer(struct call *c, int status, struct buf *b)
 {
@@ -34,7 +34,7 @@ call_end_answer(struct call *c, int status, struct buf *b)
 
 /* Keeps the end of a call whose client is away, until the client is back or its
  * requestState expires. A result beyond the bounds on kept results is lost.
- * Without memory the client is later told that its requestState is not
+ * If there is no memory, the client is later told that its requestState is not
  * valid. */
 static void
 keep(struct call *c, const struct refusal *r, enum failure f,

@@ -36,7 +36,7 @@ struct call {
 	 * "input_required", and the client will come back. */
 	struct exchange *ex;
 	enum call_state state;
-	bool cancelled; /* by the client; CANCEL waits for the id */
+	bool cancelled; /* by the client; CANCEL waits for `execution` */
 	char tool[MCP_NAME_MAX + 1]; /* for the log */
 	struct ipc_id execution;     /* from RUNNING on */
 	uint64_t request;            /* id of RUN sent to `asked`; 0: none */
@@ -79,8 +79,8 @@ void call_end_away(struct call *, bool sandboxd);
  * isError, or FAILURE_NONE. */
 void call_end_result(struct call *, enum failure f, struct ipc_bytes body,
     struct ipc_bytes meta);
-/* Ends the call with a finished answer. Takes b. Must not be called while the
- * client is away. */
+/* Ends the call with a finished answer. Frees b's content. Must not be called
+ * while the client is away. */
 void call_end_answer(struct call *, int status, struct buf *b);
 /* Answers the client of a KEPT call. The client is back. */
 void call_end_kept(struct call *);

@@ -69,8 +69,8 @@ void parked_set_free(struct parked_set *); /* calls `dropped` */
 struct parked *parked_new(struct gateway *, const struct exchange *,
     const struct parked_owner *, void *arg, struct refusal *);
 /* Writes the requestState of the next round, valid until expires_ms (Unix
- * time). The requestState before is no longer valid. 0, or -1: no memory for a
- * timer. */
+ * time). The previous requestState is no longer valid. 0, or -1: no memory for
+ * a timer. */
 int parked_state(
     struct parked *, uint64_t expires_ms, char text[PARKED_TEXT_LEN + 1]);
 /* Ends all conversations of a principal whose credential ended, because no
@@ -81,7 +81,7 @@ void parked_free(struct parked *); /* does not call `expired`; NULL is
 
 /* Gives ex's request, which brings a requestState, to the owner. 0, or -1: the
  * state is forged, expired, used, or of another client or request. The refusal
- * says so, and nothing happened. */
+ * tells the reason, and nothing else happened. */
 int parked_resume(struct exchange *, struct refusal *);
 
 /*

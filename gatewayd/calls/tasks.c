@@ -200,8 +200,8 @@ asking_free(struct asking *a)
 	free(a);
 }
 
-/* True if the task asks. The questions are spliced into an answer, so this
- * checks that they are one JSON object and nothing more, whatever admind
+/* True if the task asks questions. The questions are spliced into an answer, so
+ * this checks that they are one JSON object and nothing more, whatever admind
  * sent. */
 static bool
 asks(const struct ipc_task_state *t, struct ipc_bytes *questions)
@@ -337,8 +337,8 @@ telling_free(struct telling *x)
 	free(x);
 }
 
-/* Tells the streams of x->credential the task's state, which tasks/get would
- * give this credential. If the credential has ended, its streams end, too. */
+/* Tells the streams of x->credential the task's state, as tasks/get would give
+ * it to this credential. If the credential has ended, its streams end, too. */
 static void
 tell(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -376,8 +376,9 @@ struct change {
 	const struct ipc_task_changed *m;
 };
 
-/* Asks for the task's state with one credential. Without memory the streams of
- * this credential are told nothing, as if their client did not read. */
+/* Asks for the task's state with one credential. If there is no memory to ask,
+ * the streams of this credential are told nothing, as if their client did not
+ * read. */
 static void
 ask_for(void *arg, const char *credential)
 {

@@ -11,11 +11,11 @@
 
 #include "exchange.h"
 
-/* Serves tasks/get, tasks/update, tasks/cancel. Takes the exchange. */
+/* Serves tasks/get, tasks/update, tasks/cancel. Takes over the exchange. */
 void tasks_serve(struct exchange *);
 /* Answers ex, whose tools/call became a task, with CreateTaskResult. If the
  * task asks questions before its client is to know of the task, the questions
- * are sent first. Takes the exchange. */
+ * are sent first. Takes over the exchange. */
 void tasks_created(struct exchange *, const struct ipc_task_state *);
 /* Takes TASK_CHANGED: tells the streams that watch the task. 0, or -1:
  * malformed. */

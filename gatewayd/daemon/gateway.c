@@ -157,11 +157,12 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	case IPC_CATALOGUE_CHANGED:
 		if (ipc_decode(f, &changed, NULL) < 0)
 			return -1;
-		/* Forget before the answer. An approval, stop or revocation in
-		 * admind waits for the answer, and by then holds here. */
+		/* Forget before the answer. An approval, stop or revocation
+		 * waits in admind for this answer, so from then on it holds
+		 * here, too. */
 		forget(gw);
-		/* An admind that has just started announces its revision, even
-		 * if streams were told of it already. */
+		/* An admind that has just started announces its revision. The
+		 * streams may have been told of this revision already. */
 		if (gw->seen && changed.revision != gw->revision)
 			stream_notify_lists(gw, changed.lists);
 		gw->revision = changed.revision;

@@ -274,7 +274,8 @@ exchange_notify(
 
 	if (ex->members.array || !ex->accepts_sse)
 		return false;
-	/* Progress may be lost; the result may not. */
+	/* Notifications may be lost, so none is sent to a slow client, or to a
+	 * client that left and can't resume. */
 	if (ex->slow || (ex->req == NULL && !stream_post_kept(ex)))
 		return true;
 	buf_init(&b, IPC_FRAME_MAX * 2);
@@ -425,7 +426,7 @@ ignores_session(const struct exchange *ex)
 	struct mcp_message m;
 
 	if (ex->session_text == NULL)
-		return true; /* no session: no need to read the message twice */
+		return true; /* no field: no need to read the message twice */
 	if (ex->is_delete || ex->members.n != 1)
 		return false;
 	mcp_request_read(ex->members.member[0], &h, ex->members.array, &m);

@@ -82,7 +82,8 @@ takes_sse(const struct http1_request *r, bool *named)
 		    strcmp(r->fields[i].name, "accept") != 0)
 			continue;
 		any = true;
-		/* strcasestr() is slow, and hardly any client needs it. */
+		/* strcasestr() is slow, and strstr() suffices for nearly all
+		 * clients. */
 		if (strstr(r->fields[i].value, SSE_TYPE) != NULL ||
 		    strcasestr(r->fields[i].value, SSE_TYPE) != NULL)
 			*named = true;

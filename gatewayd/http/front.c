@@ -124,8 +124,8 @@ cors(struct httpd_req *req, const char *origin)
 }
 
 /* Answers a preflight with the fields that a page may send. The Mcp-Param-*
- * fields depend on the tools, so those that the browser asks for are allowed.
- * The answer repeats only valid field names from the browser's text. */
+ * fields depend on the tools, so all of them that the browser asks for are
+ * allowed. The answer repeats only valid field names of the browser's text. */
 static void
 preflight(struct httpd_req *req)
 {
@@ -205,9 +205,9 @@ mcp(struct gateway *gw, struct httpd_req *req)
 		}
 		break;
 	case HTTP1_GET:
-		/* A session's stream. A GET without a session gets 405, never
-		 * 404, because 404 would hang clients that probe for a
-		 * stream. */
+		/* A GET opens a session's stream. A GET without a session gets
+		 * 405, never 404, because 404 would hang clients that probe
+		 * for a stream. */
 		version = http1_field(r, "mcp-protocol-version", NULL);
 		rev = version != NULL ? mcp_rev_of(version) : 0;
 		if (rev <= MCP_REV_LEGACY_NEWEST &&

@@ -265,7 +265,7 @@ stream_begin(struct stream *s, struct httpd_req *req)
 {
 	s->req = req;
 	httpd_set_data(req, s);
-	httpd_last(req); /* as httpd_stream_lean demands, which each caller
+	httpd_last(req); /* demanded by httpd_stream_lean, which each caller
 			  * calls later */
 	exchange_stream_head(req);
 	httpd_on_drained(req, drained, NULL);

@@ -42,11 +42,11 @@ void stream_shutdown(struct gateway *);
 /* Frees gw->streams after httpd_free, when no stream may be left. */
 void stream_free(struct gateway *);
 
-/* Serves subscriptions/listen of the modern era. Takes the exchange. */
+/* Serves subscriptions/listen of the modern era. Takes over the exchange. */
 void stream_listen(struct exchange *);
 /* Serves a GET of the legacy era: opens the session's own stream, or goes on
  * with the broken stream that Last-Event-ID names. The exchange is identified
- * and its session checked. Takes the exchange. */
+ * and its session checked. Takes over the exchange. */
 void stream_get(struct exchange *);
 /* Ends the stream of a deleted session and drops all that is kept for it. */
 void stream_session_ended(struct gateway *, const struct ipc_id *);
@@ -55,14 +55,14 @@ void stream_session_ended(struct gateway *, const struct ipc_id *);
 void stream_credential_ended(struct gateway *, const struct ipc_hash *);
 
 /* Marks every stream that wants to know of changes in these lists (mask of 1 <<
- * enum mcp_list). Marked streams are told soon. */
+ * enum mcp_list). Marked streams are told of the changes soon. */
 void stream_notify_lists(struct gateway *, unsigned lists);
 /* Marks the streams that watch this URI, whose content changed without a new
  * version. */
 void stream_notify_resource(struct gateway *, const char *uri);
-/* Tells the streams that could not be told while admind was away. */
+/* Tells the streams the changes that waited while admind was away. */
 void stream_admind_up(struct gateway *);
-/* Calls f once with each credential that opened streams of this principal that
+/* Calls f once with each credential by which this principal opened streams that
  * watch the task. The credential is valid during the call. f must not open or
  * end a stream. */
 void stream_task_each(struct gateway *, const char *principal, const char *task,
@@ -91,11 +91,11 @@ bool stream_post_event(
 /* True if the answer is kept for a client that comes back. */
 bool stream_post_kept(const struct exchange *);
 /* Answers a GET that names an event of the answer: sends all later events, now
- * and as they come. Takes ex, the GET's exchange. */
+ * and as they come. Takes over the exchange, which is the GET's. */
 void stream_post_resume(
     struct exchange *, struct stream_post *, uint32_t number);
-/* Ends the exchange's use of the answer. Events that were sent stay for a
- * resume. */
+/* Detaches the exchange from the kept answer. Events that were sent stay, for a
+ * GET that resumes the answer. */
 void stream_post_end(struct exchange *);
 /* Takes a tool's hint that the client can wait without a connection (SEP-1699).
  * Closes the connection if the answer can be resumed; otherwise does

@@ -86,7 +86,7 @@ struct stream *stream_new(const struct exchange *, struct ipc_bytes id,
     const char *tasks, size_t tasks_len);
 /* Gives the request to the stream and sends the stream's head. */
 void stream_begin(struct stream *, struct httpd_req *);
-/* Takes out a stream whose client left. A callback for httpd_stream_lean. */
+/* Unlinks a stream whose client left. A callback for httpd_stream_lean. */
 void stream_gone(struct httpd_req *, void *);
 /* Takes the stream out of all lists and frees it. If the stream waits for an
  * answer of admind (`asking`), it is freed when the answer comes. */

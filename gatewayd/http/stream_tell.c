@@ -140,7 +140,7 @@ ask(struct stream *s)
 	s->gw->streams->asking++;
 }
 
-/* Notes that a question for the stream was answered. false: the stream had
+/* Notes that admind answered a question for the stream. false: the stream had
  * ended, and is freed now. */
 static bool
 asked(struct stream *s)
@@ -398,8 +398,8 @@ asked_before(const struct streams *t, const struct stream *s,
 /*
  * Calls f once with each credential, because a stream is told a task's outcome
  * only by the right of its own credential. If one of a principal's two
- * credentials was withdrawn, the streams of that credential are told nothing by
- * the right of the other credential, whose streams are still told.
+ * credentials was withdrawn, the streams of that credential are told nothing,
+ * and the streams of the other credential are still told.
  */
 void
 stream_task_each(struct gateway *gw, const char *principal, const char *task,

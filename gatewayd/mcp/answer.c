@@ -38,7 +38,7 @@ put_id(struct buf *b, const struct answer_to *to)
 		buf_puts(b, ",\"id\":null");
 }
 
-/* Opens the result object. The member that every modern result has comes
+/* Opens the result object. resultType, which every modern result has, comes
  * first. */
 static void
 put_result(struct buf *b, const struct answer_to *to)

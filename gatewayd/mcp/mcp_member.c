@@ -38,9 +38,9 @@ static const struct member table[] = {
     {MCP_TEMPLATES_LIST, "", "cursor", ALL},
     {MCP_TOOLS_CALL, "", "name", ALL},
     {MCP_TOOLS_CALL, "", "arguments", ALL},
-    /* Accepted and ignored. Servers that declare no tasks of 2025-11-25 must do
-     * so, and all servers that know the tasks extension (see its section on
-     * compatibility). */
+    /* `task` is accepted and ignored. A server must do so if it declares no
+     * tasks of 2025-11-25, or if it knows the tasks extension (see the
+     * extension's section on compatibility). */
     {MCP_TOOLS_CALL, "", "task", R11 | R26},
     {MCP_TOOLS_CALL, "", "inputResponses", R26},
     {MCP_TOOLS_CALL, "", "requestState", R26},
@@ -151,7 +151,7 @@ distance(const char *a, const char *b)
 
 /* Returns the member that was probably meant, or NULL. Members that the object
  * has are left out. Two letters may differ, or one if the member has at most
- * five: `argument`, `request_state`, `url`. */
+ * five: `argument` means `arguments`, and `url` means `uri`. */
 static const char *
 meant(const struct mcp_message *m, const char *within, struct ipc_bytes object,
     const char *name)

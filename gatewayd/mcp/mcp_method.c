@@ -1,7 +1,7 @@
 /*
- * Every method of every revision served here, once: its eras, and the parameter
- * that the Mcp-Name header repeats (MCP 2026-07-28, Streamable HTTP; tasks
- * extension, routing headers).
+ * The table of all methods of the revisions served here: the eras of a method,
+ * and the parameter that the Mcp-Name header repeats (MCP 2026-07-28,
+ * Streamable HTTP; tasks extension, routing headers).
  *
  * The table does not distinguish the legacy revisions, because a client that
  * does not know a later revision's method doesn't call it.

@@ -25,8 +25,8 @@ int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_header *header, void *arg, struct mcp_error *e);
 
 /* Calls emit for each marked property that has a value, with the text of its
- * header, not yet encoded. For a client that sends the headers. 0, or the first
- * value other than 0 that emit returned. */
+ * header, not yet encoded. For mcpbox-stdio, which sends the headers. 0, or the
+ * first value other than 0 that emit returned. */
 typedef int mcp_param_emit(void *arg, const char *name, const char *value);
 int mcp_param_each(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_emit *emit, void *arg);

@@ -11,7 +11,8 @@
 
 #define TASKS "io.modelcontextprotocol/tasks"
 
-/* Reads a severity of RFC 5424. The table has MCP's order. */
+/* Reads a severity of RFC 5424. The table has MCP's order: the index of a name
+ * is its level. */
 int
 mcp_params_log_level(struct ipc_bytes v)
 {
@@ -170,7 +171,7 @@ read_initialize(struct mcp_message *m)
 
 	if (need_string(m, "", m->params, "protocolVersion", &v) < 0)
 		return;
-	/* A version that does not fit is not served here. */
+	/* A version that is too long for m->offered is not served here. */
 	if (mcp_json_text(v, m->offered, sizeof(m->offered)) < 0)
 		m->offered[0] = '\0';
 	if (mcp_json_get(m->params, "capabilities", &v) &&

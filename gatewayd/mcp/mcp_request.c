@@ -13,7 +13,7 @@
 #include "mcp_era.h"
 #include "walk.h"
 
-/* Returns the id of a message, or n = 0 if it has no usable one. */
+/* Returns the id of a message, or n = 0 if it has no usable id. */
 static struct ipc_bytes
 read_id(struct ipc_bytes object)
 {
@@ -184,7 +184,7 @@ read_shape(
 		read_response(m, &w[ID], &w[PARAMS], &w[RESULT], &w[ERROR]);
 		return m->error.failure == FAILURE_NONE ? 0 : -1;
 	}
-	/* A method whose name does not fit is not served here. */
+	/* No method that is served here has a name too long for `method`. */
 	if (v.p[0] != '"')
 		wrong(m, "method", "Write a string.");
 	else if (mcp_json_text(v, method, size) < 0)

@@ -3,7 +3,7 @@
 #include "narrow.h"
 #include "walk.h"
 
-/* Returns where a member and one comma next to it are. */
+/* Returns the place of a member and of one comma next to it. */
 static struct narrow
 cut(struct ipc_bytes object, const uint8_t *from, const uint8_t *to)
 {

@@ -101,7 +101,7 @@ legacy_serve(struct exchange *ex)
 	buf_init(&b, ANSWER_MAX);
 	if (ex->m.kind == MCP_RESPONSE) {
 		(void)call_ask_response(
-		    ex); /* answer 202 even if no call waits for it */
+		    ex); /* 202 even if no call waits for the response */
 		exchange_answer(ex, 202, &b);
 		return;
 	}

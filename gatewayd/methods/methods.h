@@ -1,5 +1,6 @@
 /*
- * The methods of MCP, by era: each takes the exchange.
+ * The functions that serve the methods of MCP, by era (mcp_request.h). Each
+ * takes over the exchange and answers it.
  */
 #ifndef METHODS_H
 #define METHODS_H
@@ -10,7 +11,7 @@
 void legacy_serve(struct exchange *);
 void legacy_delete(struct exchange *);
 void modern_serve(struct exchange *);
-/* Serves a method that both eras have. false: ex->m is none of these. */
+/* Serves a method that both eras have. false: ex->m has no such method. */
 bool legacy_serve_common(struct exchange *);
 
 /* listing.c, resource.c, complete.c: the methods that read the catalogue */

@@ -19,7 +19,7 @@ enum {
 	 * s. */
 	AUTHORISE_MS = 90 * 1000,
 	/* Added to a call's own limit before a missing answer counts as lost:
-	 * killing, reaping and recording take part of it. */
+	 * killing, reaping and recording take some of this time. */
 	RUN_MARGIN_MS = 15 * 1000,
 	/*
 	 * Time that a new process has to connect to admind and sandboxd, while

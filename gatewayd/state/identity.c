@@ -1,7 +1,7 @@
 /*
  * Finds the identity of a request by AUTHENTICATE. The answer is remembered for
  * as long as admind allows, at most 30 s. It is kept under the SHA-256 of the
- * credential, so that a dump of this process shows the tokens only of clients
+ * credential, so that a dump of this process shows only the tokens of clients
  * that are being served at that moment.
  *
  * A remembered identity opens only lists and sessions: a call is authorised by

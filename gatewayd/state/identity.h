@@ -9,7 +9,7 @@ struct gateway;
 struct refusal;
 
 enum {
-	PRINCIPAL_MAX = 320,  /* an e-mail address has at most 254 bytes */
+	PRINCIPAL_MAX = 320,  /* enough for an e-mail address (254) */
 	CREDENTIAL_MAX = 4096 /* a JWT of an identity provider fits */
 };
 

@@ -1,6 +1,6 @@
 /*
- * A refusal: another process refused a request, or is not there. An answer to
- * the client is made from it.
+ * A refusal: another process refused a request, or is not there. The refusal
+ * becomes an answer to the client.
  */
 #ifndef REFUSAL_H
 #define REFUSAL_H

@@ -40,10 +40,10 @@ int session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
     uint8_t listener, const char *principal, struct session *);
 
 /*
- * Sessions that were deleted before they expired. The set is bounded: when it
- * is full and a session is added, it forgets the session of the same hash chain
- * that expires first. The forgotten session then works again until its expiry,
- * but only for its own principal.
+ * Sessions that were deleted before they expired. The set is bounded. If it is
+ * full when a session is added, a session of the same hash chain is forgotten:
+ * the one that expires first. The forgotten session then works again until its
+ * expiry, but only for its own principal.
  */
 enum { SESSION_ENDED_MAX = 65536 };
 

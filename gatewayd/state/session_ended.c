@@ -80,8 +80,8 @@ session_ended_add(struct session_ended *e, const struct ipc_id *id,
 			first = x;
 		}
 	}
-	/* The set is full. The victim comes from this chain, so that it is
-	 * found fast. */
+	/* If the set is full, the session to forget comes from this chain, so
+	 * that it is found fast. */
 	if (e->count >= SESSION_ENDED_MAX && first != NULL) {
 		SLIST_REMOVE(c, first, entry, next);
 		free(first);

@@ -186,9 +186,9 @@ place(const struct state *s, const char *uri)
 	return -1;
 }
 
-/* Makes room for len bytes of URIs: drops sessions of the principal with the
- * most bytes. false: no room, because s's own principal would have as many
- * bytes. */
+/* Makes room for len bytes of URIs: drops sessions of the principal that has
+ * the most bytes. false: no room, because with len more bytes s's own principal
+ * would have at least as many bytes as that principal. */
 static bool
 make_room(struct session_states *t, const struct state *s, size_t len)
 {

@@ -3,7 +3,7 @@
  * No I/O.
  *
  * A session's token says all that matters, so a session can be served without
- * what is kept here. This state is lost with the process. When the tables are
+ * this state. The state is lost with the process. When the tables are
  * full, the principal with the most sessions, or bytes, loses the session that
  * it used longest ago. The client of that session then gets logs from `info`
  * on, and is told of no resource, until it asks again.

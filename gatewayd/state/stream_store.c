@@ -143,8 +143,9 @@ post_free(struct stream_post *p)
 	free(p);
 }
 
-/* Frees the event, and its stream_post if that was the last event and the
- * writer has closed it. The session's record stays: callers settle() it. */
+/* Frees the event. Frees its stream_post, too, if no event is left and the
+ * writer has closed the stream_post. The session's record stays: callers pass
+ * the record to settle(). */
 static void
 event_drop(struct stream_event *e)
 {

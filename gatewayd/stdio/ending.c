@@ -51,7 +51,7 @@ ending_message(struct transfer *t, const void *p, size_t n)
 	struct ipc_bytes m = ipc_bytes(p, n);
 
 	if (json_scan(p, n, NULL) < 0)
-		return; /* no server of MCP sends such a text */
+		return; /* not JSON: no MCP server sends this */
 	if (t->answered && is_answer(t, m))
 		return; /* replayed */
 	if (is_answer(t, m)) {
@@ -72,7 +72,8 @@ fail(struct transfer *t, enum failure f, const char *text)
 	transfer_free(t);
 }
 
-/* Answers the request with the error text of a body that does not answer it. */
+/* Tells the host that its request failed. The text is the error message in the
+ * server's body, or else names the HTTP status. */
 static void
 refused(struct transfer *t, long status)
 {
@@ -158,9 +159,9 @@ end_revive(struct transfer *t)
 			other->due_ms = bridge_now_ms();
 }
 
-/* Resumes a stream that broke before the answer. The rest can be asked for if
- * the request is legacy and the events have ids (MCP 2025-11-25, resumability).
- * false: the rest can't be asked for. */
+/* Resumes a stream that broke before the answer. The rest of the stream can
+ * be asked for if the request is legacy and the events have ids (MCP
+ * 2025-11-25, resumability). false: the rest can't be asked for. */
 static bool
 resume(struct transfer *t)
 {
@@ -177,7 +178,8 @@ resume(struct transfer *t)
 static void
 end_stream(struct transfer *t, long status)
 {
-	/* 405: the server has no such stream; 404: no such session. */
+	/* After 4xx, such as 405 (the server has no such stream) or 404 (no
+	 * such session), the stream is not asked for again. */
 	if (t->b->eof || (status >= 400 && status < 500)) {
 		transfer_free(t);
 		return;

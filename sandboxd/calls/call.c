@@ -28,9 +28,9 @@ rearm(struct call *c)
 	struct timeval tv = {
 	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
 
-	/* libevent counts from the start of this round of the loop. Without the
-	 * update the limit would be too short by the time that the round has
-	 * taken so far. */
+	/* libevent counts a timer's time from the start of this round of the
+	 * loop. Without the update the limit would be too short by the time
+	 * that the round has taken so far. */
 	(void)event_base_update_cache_time(c->all->base);
 	(void)evtimer_add(c->timer, &tv);
 }
@@ -53,7 +53,7 @@ linger(struct call *c)
 {
 	static const struct timeval tv = {.tv_usec = CALL_LINGER_US};
 
-	/* The runner is gone; the call waits only for egress' report. */
+	/* Without a runner the call waits only for egress' report. */
 	if (c->runner == NULL)
 		return;
 	if (!c->answered || c->all->queued > 0 ||
@@ -157,7 +157,8 @@ call_change(struct call *c, enum call_state to)
 		call_arm(c, CALL_REPORT_MS);
 		break;
 	case CALL_ENDING:
-		/* The runner has a deadline of its own. */
+		/* The runner has a deadline of its own, so the call needs none.
+		 */
 		(void)evtimer_del(c->timer);
 		c->deadline_ms = UINT64_MAX;
 		linger(c);

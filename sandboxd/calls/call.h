@@ -35,16 +35,16 @@
 #include "runners.h"
 
 enum {
-	/* Writing a cgroup's limits takes less than a ms. */
+	/* The wait for a cgroup's limits. Writing them takes less than a ms. */
 	CALL_LIMIT_MS = 5000,
 	/* A little more than the time that egress has for its report. */
 	CALL_REPORT_MS = NET_CLOSE_MS + 500,
-	/* The wait before an answered runner's kill. By then the answer is at
-	 * its client: the next runner's fork (ms) can't delay it. */
+	/* The wait before an answered call's runner is killed. The answer
+	 * arrives first, so the fork of the next runner (ms) can't delay it. */
 	CALL_LINGER_US = 300,
-	/* After a process was reaped: the wait for the end of its channel. */
+	/* The wait for the end of a channel after its process was reaped. */
 	CALL_REAP_MS = 5000,
-	/* After a channel ended: the wait until its process is reaped. */
+	/* The wait until a process is reaped after its channel ended. */
 	CALL_HANGUP_MS = 250,
 	/* Bytes that may wait for a slow gateway. Later events are dropped. */
 	CALL_EVENT_QUEUE_MAX = 1024 * 1024,
@@ -57,8 +57,8 @@ enum {
 	/* The memory budget leaves a call at least this many processes: two of
 	 * the runner and six of the tool. */
 	CALL_PROCESSES_MIN = 8,
-	/* Files in a call's /tmp: each takes kernel memory that the size of
-	 * /tmp does not count. */
+	/* Files in a call's /tmp. Their number is bounded, because each takes
+	 * kernel memory that does not count as space in /tmp. */
 	CALL_TMP_INODES = 8192
 };
 

@@ -107,8 +107,9 @@ call_finish(struct call *c, enum outcome outcome, enum failure failure,
 		calls_took(
 		    c->all, now_boot_ms() - c->started_ms - c->park.total_ms);
 	c->answered = outcome == OUTCOME_DONE;
-	/* A later verdict would end the call a second time while its runner is
-	 * reaped. verify_forget may free the memory of body. */
+	/* A verdict that comes while the runner is being reaped must not end
+	 * the call a second time. verify_forget may free the memory of body, so
+	 * body is not used below. */
 	verify_forget(c);
 	if (c->runner != NULL || callnet_close(c))
 		call_change(c, CALL_ENDING);

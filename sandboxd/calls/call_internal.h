@@ -41,7 +41,7 @@ struct call {
 	struct profile *profile;
 	struct runner *runner; /* until it was reaped */
 	struct channel *channel;
-	bool answered; /* a result came: the runner has no more to say */
+	bool answered; /* by a result: linger() delays the kill */
 	bool hungup;   /* the channel ended without a result */
 	bool reaped;   /* the runner ended; its last frames may still come */
 	uint32_t status, oom_kills;
@@ -121,7 +121,8 @@ bool slot_is_due(const struct call *);
 /* Takes the tool's question: parks the call, or sends the tool a refusal at
  * once. This is the `ask` of the channel's events (park.c). */
 void park_ask(void *call, uint32_t number, struct ipc_bytes json);
-/* Do the work of entering and leaving PARKED. Only call_change calls them. */
+/* These two do the work of entering and leaving PARKED, for call_change only.
+ */
 void park_enter(struct call *);
 void park_leave(struct call *);
 /* Tells the tool that no answer came in time; the tool goes on. */

@@ -17,8 +17,8 @@
 #include "result.h"
 
 enum {
-	/* The most refused places (host and port) in one error. A client that
-	 * reads of four works on these first. */
+	/* The most refused places (host and port) that one error names. More
+	 * would not help: a client works on these four first. */
 	CALLNET_NOTES = 4,
 	/* Bytes of the text on one refusal. */
 	CALLNET_NOTE_MAX = 512,
@@ -39,7 +39,7 @@ bool callnet_begin(struct call *);
  * caller ends the call. */
 bool callnet_failed(struct call *, enum failure, struct ipc_bytes body);
 /* Appends the output that the tool printed before REPORTING, and sets the
- * dropped counts. Does nothing in other states. */
+ * numbers of dropped messages. Does nothing in other states. */
 void callnet_printed(
     const struct call *, struct result_dropped *, struct buf *out);
 /* Returns the failed call's body. If connections were refused, the returned
@@ -52,8 +52,8 @@ void callnet_expired(struct call *);
  * for the report, which ends the call. false: no report will come. */
 bool callnet_close(struct call *);
 /* Returns the JSON that says in a record that the call's connections are not
- * known, because egress has not reported. n = 0: the call has no open net, so
- * the record needs no such words. */
+ * known, because egress has not reported. The JSON is empty if no net is open
+ * for the call: the record needs no such words. */
 struct ipc_bytes callnet_unknown(const struct call *);
 /* Sends the server's new grants to egress. */
 void callnet_regrant(struct call *);

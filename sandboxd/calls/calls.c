@@ -32,7 +32,8 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 {
 	struct search s = {.now_ms = now_ms};
 
-	/* A call's timer may free other calls, so each search starts again. */
+	/* A call's timer may free other calls, so each search starts from the
+	 * beginning. */
 	do {
 		s.found = NULL;
 		table_each(&cs->by_id, find_overdue, &s);
@@ -47,9 +48,9 @@ calls_sweep(struct calls *cs, uint64_t now_ms)
 
 /*
  * Gives runners to waiting calls, in the order in which the calls came. If no
- * runner of a call's profile waits, one is forked, unless enough runners of the
- * profile are being forked already. A fork that can't happen now is tried when
- * on_look is called next.
+ * runner of a call's profile waits, a runner is forked, unless enough runners
+ * of the profile are being forked already. A fork that can't happen now is
+ * tried when on_look is called next.
  */
 static void
 dispatch(struct calls *cs)
@@ -232,9 +233,9 @@ calls_free(struct calls *cs)
 	free(cs);
 }
 
-/* Returns the number of slots that no call has, also those in which a runner
- * waits or is being forked. As many calls as there are such slots do not count
- * as waiting. */
+/* Returns the number of slots that no call has, with those in which a runner
+ * waits or is being forked. For each such slot one call in the queue does not
+ * count as waiting. */
 static unsigned
 free_slots(const struct calls *cs)
 {
@@ -307,8 +308,8 @@ calls_run(struct calls *cs, struct ipc_peer *peer, uint64_t request,
 	table_add(&cs->by_id, &c->node, &c->id, sizeof(c->id));
 	call_change(c, CALL_WAITING);
 	dispatch(cs);
-	/* c may be gone by now. If it still waits, it is at the queue's
-	 * tail. */
+	/* The call may be gone by now. If it still waits, it is the last in the
+	 * queue. */
 	if ((c = TAILQ_LAST(&cs->queue, call_queue)) == NULL ||
 	    memcmp(&c->id, &id, sizeof(id)) != 0)
 		return 0;
@@ -386,7 +387,7 @@ calls_stop(struct calls *cs)
 	struct search s = {0};
 
 	/* A call that ends may start or free other calls, so each search starts
-	 * again. */
+	 * from the beginning. */
 	do {
 		s.found = NULL;
 		table_each(&cs->by_id, find_unended, &s);

@@ -209,8 +209,8 @@ codecache_want(struct codecache *cc, const struct held *h)
 	    find(cc, h) != NULL || (k = calloc(1, sizeof(*k))) == NULL)
 		return;
 	k->id = key_of(&h->version);
-	/* Two hashes with the same first half are not to be expected. If they
-	 * exist, the second version has no compiled form. */
+	/* Two versions whose hashes have the same first half are not to be
+	 * expected. If there are two, the second gets no compiled form. */
 	if (table_find(&cc->by_version, &k->id, sizeof(struct ipc_id)) !=
 	    NULL) {
 		free(k);
@@ -240,7 +240,7 @@ codecache_want(struct codecache *cc, const struct held *h)
 /* --- A compilation. ---------------------------------------------------------
  */
 
-/* Ends the job and its runner, whatever the runner said. */
+/* Ends the job and its runner, whether an answer came or not. */
 static void
 end_job(struct codecache *cc)
 {

@@ -45,7 +45,7 @@ enum {
 	/* Versions that wait to be compiled. While there are so many,
 	 * codecache_want does nothing. */
 	CODECACHE_WANTED = 32,
-	/* CODE_MAX compiles in less than a second. */
+	/* Time for one runner: CODE_MAX bytes compile in less than a second. */
 	CODECACHE_COMPILE_MS = 10 * 1000,
 	/* A version gets no compiled form after so many runners that died or
 	 * were too slow. */

@@ -156,9 +156,9 @@ on_answer(void *arg, struct ipc_frame *f, enum failure gone)
 
 /*
  * Takes a piece. The piece comes from the process of an installer, which has
- * read a wheel and is no more trusted than the wheel. So only bytes are
- * expected of the process, one piece after the other. A piece out of turn ends
- * the call.
+ * read a wheel and is no more trusted than the wheel. So the process may send
+ * nothing but pieces of bytes, the next one only after the answer to the last
+ * one. A piece out of turn ends the call.
  */
 void
 depot_part(struct call *c, bool last, struct ipc_bytes data)

@@ -147,7 +147,8 @@ early_begin(struct calls *cs, struct held *h)
 	struct err err;
 
 	/* Only an approved version gets a runner early, and only if no call
-	 * waits for one. The runner of a command has nothing to make ready. */
+	 * waits for a runner. The runner of a command has nothing to make
+	 * ready. */
 	if (h->kind != CONTEXT_TOOL || h->runner != RUNNER_PYTHON ||
 	    !may_have_slot(cs, h) || calls_hungry(cs) > 0 ||
 	    cs->nearly >= cs->conf.forks || (e = calloc(1, sizeof(*e))) == NULL)

@@ -31,8 +31,8 @@ refuse(struct call *c, struct ipc_bytes questions, const char *text)
 	buf_init(&b, ARGUMENTS_MAX);
 	ask_refuse(questions, ASK_CODE_NO_ANSWER, text, &b);
 	/* If the refusal can't be sent, the channel is going down, which ends
-	 * the call. Without memory no refusal is sent, and the tool waits until
-	 * the wall clock ends the call. */
+	 * the call. If memory runs out, no refusal is sent, and the tool waits
+	 * until the wall clock ends the call. */
 	if (!b.failed)
 		(void)channel_answer(c->channel, ipc_bytes(b.p, b.len));
 	buf_free(&b);
@@ -182,8 +182,8 @@ park_answer(struct calls *cs, const struct ipc_id *id, struct ipc_peer *by,
 	struct buf b;
 
 	/* An answer is ignored if it is for another peer's call, for an older
-	 * question, or for a call that waits for no answer. The last two happen
-	 * to an honest gateway, too: then the timer ended the wait while the
+	 * question, or for a call that waits for no answer. An honest gateway
+	 * sends the last two kinds, too, if the timer ended the wait while the
 	 * answer was on its way. */
 	if (c == NULL || c->peer != by || c->state != CALL_PARKED ||
 	    c->park.number != number)

@@ -22,8 +22,8 @@ struct shares {
 	size_t has[SHARES]; /* used by all principals but `local` */
 };
 
-/* Eighths of each resource: for one principal (`one`), and for all principals
- * but `local` (`together`). */
+/* The parts of each resource, in eighths: for one principal (`one`), and for
+ * all principals but `local` together (`together`). */
 static const struct {
 	unsigned one, together;
 } parts[SHARES] = {[SHARE_SLOTS] = {4, 6},

@@ -38,8 +38,9 @@ void share_free(struct shares *);
 struct share *share_get(struct shares *, struct ipc_bytes principal);
 void share_put(struct share *); /* NULL is harmless */
 
-/* Tells whether n more fit into the principal's part of `all`, and into the
- * part of all principals but `local`. */
+/* Tells whether the principal may take n more of a resource of which there are
+ * `all`: its own part, and the part of all principals but `local`, must have
+ * room. */
 bool share_fits(const struct share *, enum share_of, size_t n, size_t all);
 void share_take(struct share *, enum share_of, size_t n);
 void share_leave(struct share *, enum share_of, size_t n);

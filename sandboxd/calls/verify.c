@@ -58,7 +58,7 @@ verify_new(struct event_base *base)
 	return vs;
 }
 
-/* Moves a result to another place (VERIFY_*), and to its list. */
+/* Moves a result to another place (VERIFY_*), and to the list of that place. */
 static void
 place(struct verify *v, int to)
 {
@@ -70,7 +70,7 @@ place(struct verify *v, int to)
 		TAILQ_REMOVE(&vs->asked, v, link);
 		vs->open--;
 	}
-	/* A result that could not be judged comes before later ones. */
+	/* A result that comes back unjudged goes before later results. */
 	if (to == VERIFY_QUEUED)
 		TAILQ_INSERT_HEAD(&vs->queue, v, link);
 	if (to == VERIFY_ASKED) {
@@ -314,7 +314,8 @@ make(struct call *c, struct ipc_bytes body)
 	v->value = ipc_bytes(p, n);
 	channel_notice(c->channel, &v->dropped);
 	channel_stdout(c->channel, &v->printed);
-	/* The call's context is kept, too, because it holds the schema. */
+	/* The call's context is kept, too, because it holds the schema. So the
+	 * bytes of the context count. */
 	v->bytes = v->body.len + v->printed.len + c->held->plain.len;
 	v->share = share_get(c->all->shares, c->held->principal); /* is there */
 	return v;

@@ -25,7 +25,8 @@ enum {
 	 */
 	VERIFY_ASK_MS = 5 * 1000,
 	VERIFY_RETRY_MS = 100,
-	/* Results under check at once: one is checked, one is on its way. */
+	/* Results under check at once: while one is checked, the next is on its
+	 * way. */
 	VERIFY_OPEN_MAX = 2,
 	/* Bytes of all results that wait: 32 of the largest. The number of
 	 * slots does not bound the results, because a result has no slot. */

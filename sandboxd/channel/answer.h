@@ -23,7 +23,7 @@ struct answer {
 /* Sends the answer. peer may be NULL: no client waits. true if a live
  * connection took it. */
 bool answer_call(struct ipc_peer *, uint64_t request, const struct answer *);
-/* Returns the text of a call that was ended from outside. */
+/* Returns the error text for a call that was ended from outside. */
 const char *answer_reason(enum failure);
 
 #endif

@@ -223,8 +223,8 @@ on_piece(struct channel *c, struct ipc_frame *f)
 	return c->pieces.failed ? too_large(c) : 0;
 }
 
-/* Reports the error to the tool's author: no client takes the form of the
- * tool's result. */
+/* Ends the call with the error as its text, for the tool's author: the tool's
+ * result has a form that no client takes. */
 static void
 refused(struct channel *c, const struct err *e, struct buf *body)
 {
@@ -237,8 +237,9 @@ refused(struct channel *c, const struct err *e, struct buf *body)
 
 /*
  * Ends the call when all pieces of the result are here. An inspection's body
- * passes as it is (admind-check takes it apart; it had no secrets). A call's
- * body is put together again from its known members, with secrets replaced.
+ * passes as it is: the inspection had no secrets, and admind-check takes the
+ * body apart. A call's body is put together again from its known members, with
+ * secrets replaced.
  */
 static int
 finish(struct channel *c, uint32_t length, enum failure failure)
@@ -346,8 +347,8 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 	if (c->closed)
 		return -1;
 	turn_frame(&c->turn, c->peer, f);
-	/* The IPC table's state RUNNING begins at READY, but the tool runs only
-	 * after SECRETS. */
+	/* The IPC table allows these frames from READY on, but an honest runner
+	 * sends none before it was given a call. */
 	if (!c->executing)
 		return violation(c, FAILURE_KILLED,
 		    "The runner spoke before it was given a call.");
@@ -414,7 +415,8 @@ channel_new(struct event_base *base, struct ipc_peer *peer,
 	if (c->turn.event == NULL || c->redact == NULL)
 		goto nomem;
 	/* More is captured than shown: redact_cut needs the longest form of a
-	 * secret (redact.h), and the runner keeps bytes for its note. */
+	 * secret (redact.h), and the runner keeps CHANNEL_NOTE_MAX bytes for
+	 * its note. */
 	c->stdout_max = c->shown_max + CHANNEL_NOTE_MAX +
 	    (uint32_t)redact_longest(c->redact);
 	buf_init(&c->pieces, c->result_max);
@@ -492,8 +494,8 @@ channel_next(struct channel *c, const struct ipc_module_next *m)
 }
 
 /*
- * Tells the client that log lines or reports are missing: once, before the
- * answer, with their number and the limit that they met.
+ * Tells the client how many log lines and progress reports were dropped, and
+ * which limit they exceeded. Called once, before the answer.
  */
 void
 channel_notice(struct channel *c, struct result_dropped *d)

@@ -16,15 +16,17 @@
 #include "result.h"
 
 enum {
-	/* Frames taken from a runner in a turn, and the turn's length. After it
-	 * other runners are read, so a runner that floods waits in send(2). */
+	/* Frames taken from a runner in a turn, and the turn's length. After
+	 * the turn other runners are read, so a runner that floods waits in
+	 * send(2). */
 	CHANNEL_BURST = 256,
 	CHANNEL_TURN_MS = 10,
 	/* Bytes taken from a runner in a turn. Without this bound a few large
 	 * frames would cost more than CHANNEL_BURST small frames. The largest
 	 * result, its output and their headers pass in one turn. */
 	CHANNEL_TURN_BYTES = RESULT_MAX + 2 * STDOUT_SHOWN_MAX,
-	/* Bytes of its stdout_max that a runner keeps for a note (output.c). */
+	/* The part of stdout_max that a runner keeps free for its note about
+	 * dropped bytes (output.c). */
 	CHANNEL_NOTE_MAX = 64,
 	/* Bytes of one event; the rest of the frame is its envelope. */
 	CHANNEL_EVENT_MAX = 48 * 1024
@@ -46,15 +48,15 @@ struct channel_events {
 	 * before that. json is scanned, written again and redacted (ask.h).
 	 * NULL: there is no client, so a question is a violation. */
 	void (*ask)(void *, uint32_t number, struct ipc_bytes json);
-	/* A piece for the module store, from a call of any kind. NULL: a piece
-	 * is a violation. */
+	/* A piece for the module store. A call of any kind can send a piece, so
+	 * the owner judges it. NULL: a piece is a violation. */
 	void (*part)(void *, bool last, struct ipc_bytes);
 	/* The other side closed the channel without a result. */
 	void (*down)(void *);
 };
 
-/* Takes over the connection to a runner that said READY (closed on failure
- * too). h must live until channel_close. */
+/* Takes over the connection to a runner that said READY. Closes the connection
+ * on failure. h must live until channel_close. */
 struct channel *channel_new(struct event_base *, struct ipc_peer *,
     const struct held *h, const struct channel_events *, void *arg,
     struct err *);
@@ -62,8 +64,9 @@ struct channel *channel_new(struct event_base *, struct ipc_peer *,
 void channel_close(struct channel *);
 /* Sends the events to this owner from now on. */
 void channel_owner(struct channel *, const struct channel_events *, void *arg);
-/* Sends the code and its limits (all of x but stdout_max and result_max).
- * Nothing runs yet. -1 if it could not be sent. */
+/* Sends the code and its limits. The channel itself sets stdout_max and
+ * result_max; the caller sets the rest of x. Nothing runs yet. -1 if it could
+ * not be sent. */
 int channel_execute(struct channel *, const struct ipc_execute *x);
 /* Sends arguments and secrets, after which the tool runs. -1: not all could be
  * sent, so nothing ran. */
@@ -73,8 +76,9 @@ int channel_start(struct channel *, struct ipc_bytes arguments);
 int channel_answer(struct channel *, struct ipc_bytes json);
 /* Answers a piece. If the connection is gone, `down` follows. */
 void channel_next(struct channel *, const struct ipc_module_next *);
-/* Reports the log lines and progress reports dropped above their rates as a log
- * line, if there are any: once, when the call ends. */
+/* Sends a log line that says how many log lines and progress reports were
+ * dropped, because they came too fast. Sends none if none was dropped. Called
+ * once, when the call ends. */
 void channel_notice(struct channel *, struct result_dropped *);
 /* Appends the tool's output so far, redacted and cut to its limit. */
 void channel_stdout(struct channel *, struct buf *out);

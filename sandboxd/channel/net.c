@@ -29,9 +29,9 @@ struct net {
 	void *arg;
 	uint64_t request; /* that waits for an answer, or 0 */
 	bool sent;        /* NET_OPEN was sent to this egress process */
-	bool torn;        /* it was open in an earlier egress process */
-	/* NET_OPEN was sent when egress came up: peek's link waits for the
-	 * answer */
+	bool torn;        /* was open in an earlier egress process */
+	/* NET_OPEN was sent when egress came up, and has no answer yet; peek is
+	 * linked only after the answer */
 	bool anew;
 };
 
@@ -115,7 +115,7 @@ open_refused(struct net *n, struct ipc_frame *f)
 		text = ipc_strdup(m.message);
 	log_event(LOG_LV_WARN, "net_refused", "egress: %s",
 	    text != NULL ? text : "no answer in time");
-	/* A running call goes on, and its connections are refused. */
+	/* If the call runs already, it goes on without connections. */
 	if (n->state == NET_WAITING)
 		not_opened(n, FAILURE_SANDBOX_UNAVAILABLE,
 		    text != NULL ? text

@@ -29,10 +29,11 @@
 enum {
 	/* Time for a lookup in a table and an answer, without connecting. */
 	NET_OPEN_MS = 3000,
-	/* The report is made of data that egress has already. */
+	/* Time for the report, made of data that egress has already. */
 	NET_CLOSE_MS = 2000,
-	/* egress restarts in less time, so calls that begin in between wait for
-	 * egress. After this time such calls are refused at once. */
+	/* Calls that begin while egress is away wait for it, because a restart
+	 * takes less time than this. After this time such calls are refused at
+	 * once. */
 	NET_AWAY_MS = 2000,
 	/* Pause between two attempts to give peek a link. */
 	NET_LINK_RETRY_MS = 100
@@ -51,7 +52,7 @@ struct net_report {
 
 /* Events; always from the loop. */
 struct net_owner {
-	/* NONE: the call may run. Otherwise the failure, and the net is
+	/* Answers net_open. NONE: the call may run. Any failure: the net is
 	 * gone. */
 	void (*opened)(void *arg, enum failure, const char *text);
 	void (*event)(void *arg, const struct ipc_net_event *);
@@ -60,8 +61,8 @@ struct net_owner {
 };
 
 struct nets *nets_new(struct event_base *);
-/* Connects to egress; the paths are those of its sockets. 0, or -1: no
- * memory. */
+/* Connects to egress. path, peek_path: its sockets for sandboxd and for peek.
+ * 0, or -1: no memory. */
 int nets_connect(
     struct nets *, const char *path, const char *peek_path, struct err *);
 /* Takes a connection that is open already, for tests. The peer's handlers must
@@ -87,7 +88,7 @@ void net_grants(struct net *);
 /* Closes a net: none of its connections is allowed any more. true: `closed`
  * follows; false: no report will come, and the net is gone. */
 bool net_close(struct net *);
-/* Closes a net, too, but calls the owner no more. NULL is harmless. */
+/* Closes a net without calling its owner. NULL is harmless. */
 void net_drop(struct net *);
 
 #endif

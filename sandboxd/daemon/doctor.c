@@ -19,7 +19,8 @@ row(struct jsonw *w, const char *process, const char *layer, size_t nlayer,
 	jsonw_obj_end(w);
 }
 
-/* Returns the reader's remedy for a layer that does not hold in full. */
+/* Returns the text that tells the reader how to mend a layer that does not hold
+ * in full. */
 static const char *
 fix_of(const char *layer, size_t n, const char *state, size_t nstate)
 {

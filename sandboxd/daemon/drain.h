@@ -54,8 +54,8 @@ struct drain {
 	bool late;
 };
 
-/* Makes the drain proc's hook. The code that opens the gateways' listeners sets
- * `gateways`. 0, or -1 without memory. */
+/* Makes proc begin the drain when the process is to stop. The code that opens
+ * the gateways' listeners sets `gateways`. 0, or -1 without memory. */
 int drain_init(struct drain *, struct proc *, struct held_set *, struct calls *,
     struct records *);
 

@@ -33,8 +33,8 @@
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
 	OWN_MAPPING = 128 * 1024, /* bytes; malloc(3)'s own first value */
-	/* Bytes of freed memory that are kept while no call runs. Some calls at
-	 * once need so much: a steady load asks the kernel for no memory. */
+	/* Bytes of freed memory kept while no call runs. A few calls at once
+	 * need so much, so a steady load asks the kernel for no memory. */
 	FREE_KEPT = 512 * 1024,
 };
 
@@ -99,7 +99,7 @@ name_all(struct sandboxd *s, struct ipc_peer *p)
 }
 
 /* Takes admind's new connection. Records of an earlier process are sent before
- * our executions are named, since admind then ends that process's calls. */
+ * our executions are named: the naming lets admind end that process's calls. */
 static void
 on_admind_up(struct ipc_peer *p, void *arg)
 {
@@ -135,8 +135,8 @@ on_held(struct sandboxd *s, struct ipc_peer *p, struct ipc_frame *f)
 		    "the sandbox is being restarted", CALL_RETRY_MS);
 		return 0;
 	}
-	/* Each accepted context ends in a record. Without room for all, admind
-	 * would never learn how some ended. */
+	/* Each accepted context ends in a record. Without room for all records,
+	 * admind would never learn how some calls ended. */
 	if (s->held.by_id.count + calls_count(s->calls) +
 		records_count(s->records) >=
 	    s->records_max) {
@@ -214,8 +214,8 @@ on_run(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		    p, m.request, FAILURE_BUSY, "no memory", CALL_RETRY_MS);
 		return 0;
 	case HELD_UNKNOWN:
-		/* Honest gateways meet this too, after our restart or the end
-		 * of the context's time: nothing ran. */
+		/* An honest gateway gets here, too, after our restart or the
+		 * end of the context's time. Nothing ran. */
 		if ((why = withdrawn_why(&s->withdrawn, &m.execution)) !=
 		    FAILURE_NONE)
 			(void)ipc_refuse(p, m.request, why,
@@ -284,7 +284,7 @@ on_cancel(struct door *d, struct ipc_peer *p, struct ipc_frame *f)
 		    d->s->calls, &m.execution, admind ? NULL : p, failure);
 		return 0;
 	}
-	/* admind has no row that a record could close. */
+	/* Without a failure, admind has no row that a record could close. */
 	if (admind && m.failure == FAILURE_NONE) {
 		early_drop(d->s->calls, h);
 		held_free(h);
@@ -586,7 +586,7 @@ main(int argc, char **argv)
 		log_fatal("start", "no memory");
 	held_defaults(&s.held, cc.limit);
 	s.held.installer = settings_installer(c);
-	/* Before confinement, after which no file is opened. */
+	/* Called before confinement, after which no file can be opened. */
 	if (records_ledger(
 		s.records, conf_str(c, "run_dir"), on_settled, &s, &e) != 0)
 		log_fatal("ledger", "%s", e.text);

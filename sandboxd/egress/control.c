@@ -55,7 +55,8 @@ report(struct net *n)
 	    .refused = n->refused};
 	struct buf json;
 
-	/* An answer of IPC_FRAME_MAX has room for the report. */
+	/* A report of NET_REPORT_MAX bytes fits into an answer of
+	 * IPC_FRAME_MAX. */
 	buf_init(&json, NET_REPORT_MAX);
 	if (records_json(&n->records, &json) == 0)
 		m.json = ipc_bytes(json.p, json.len);
@@ -101,8 +102,8 @@ take_grants(struct egress *g, struct ipc_peer *p, struct ipc_frame *f)
 	/* The call may have ended. */
 	if ((n = own_net(g, p, m.net)) == NULL)
 		return 0;
-	/* The refused list might have withdrawn a host, so the net connects no
-	 * more. */
+	/* The list that was not taken may withdraw a host, so the net connects
+	 * no more. */
 	if (net_grants(n, m.grants, &e) < 0) {
 		log_event(LOG_LV_ERR, "net_grants", "%s", e.text);
 		n->over = true;
@@ -268,7 +269,7 @@ control_open(struct egress *g, uid_t user, struct err *e)
 		 IPC_ROLE_EGRESS, IPC_ROLE_SANDBOXD, &user, 1, &of_sandboxd, c,
 		 e)) == NULL)
 		goto fail;
-	/* sandboxd makes this connection, too, and hands it on to the pool.
+	/* sandboxd makes peek's connection, too, and hands it on to the pool.
 	 * Only peek sends on it. */
 	if (proc_socket_path(
 		&g->proc, "egress", "peek", path, sizeof(path), e) < 0 ||

@@ -66,8 +66,8 @@ held_key(struct held_set *s, const uint8_t key[KEY_LEN])
 
 /*
  * Returns the context's number, which is larger than those of all contexts that
- * were sealed before. The vault counts contexts again under each key, so the
- * number of keys comes first.
+ * were sealed before. The vault numbers contexts from the start under each new
+ * key, so the high bits hold the number of keys that came so far.
  */
 static uint64_t
 order_of(const struct held_set *s, uint64_t number)

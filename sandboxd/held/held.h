@@ -14,7 +14,7 @@
 #include "table.h"
 
 enum {
-	/* DESIGN: no call runs longer than 600 s, whatever a version says. */
+	/* No call runs longer than this, whatever its version says. */
 	HELD_TIMEOUT_MAX_MS = 600 * 1000,
 	/* A context for which no RUN comes is dropped within this time,
 	 * whatever the context says. */
@@ -30,7 +30,7 @@ struct held {
 	uint8_t listener;   /* enum listener: who may RUN it */
 	uint8_t kind;       /* enum context_kind */
 	struct buf plain;   /* the opened context: holds secrets */
-	struct buf secrets; /* TLV for SECRETS: name 1, value 2, ... */
+	struct buf secrets; /* TLV for SECRETS: name (1), value (2), ... */
 	struct buf modules; /* digests, 32 bytes each, ascending */
 	enum runner_kind runner;
 	enum runner_driver driver; /* form of `code`; a command: DRIVER_CODE */
@@ -119,8 +119,8 @@ int held_regrant(struct held_set *, const struct ipc_id *server,
     struct ipc_bytes sealed, struct regrant *, struct err *);
 void held_regrant_free(struct regrant *);
 /* Replaces h's grants if the new ones are for h's server and later than the old
- * ones. Returns true if it replaced them. Without memory h has no grants at
- * all, which is safe. */
+ * ones. Returns true if it replaced them. If memory runs out, h has no grants
+ * at all, which is safe. */
 bool held_take_grants(struct held *, const struct regrant *);
 /* Gives the grants to all contexts that wait for their RUN. */
 void held_grant_all(struct held_set *, const struct regrant *);
@@ -136,7 +136,7 @@ int held_arguments(struct held_set *, const struct ipc_id *execution,
 struct held *held_find(const struct held_set *, const struct ipc_id *);
 /*
  * Uses a context. In every case but HELD_UNKNOWN the context leaves the set,
- * and *out is then the caller's. So a wrong listener or digest uses it up, too.
+ * even if listener or digest are wrong, and *out is then the caller's.
  */
 enum held_verdict held_take(struct held_set *, const struct ipc_id *,
     uint8_t listener, struct ipc_bytes arguments, struct held **out);

@@ -163,8 +163,8 @@ take_field(
 	case CTX_METHOD:
 		return take_method(h, t, e);
 	case CTX_TASK:
-		/* Taken from admind alone, because no other peer would come
-		 * back for the result. */
+		/* Only a call that admind runs can be a task, because no other
+		 * peer would come back for the result. */
 		h->task = h->listener == LISTENER_ADMIND;
 		return 0;
 	case CTX_OUTPUT_SCHEMA:
@@ -303,7 +303,7 @@ held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
 		    "the context has no time limit or too much code");
 	if (x.hold > HELD_HOLD_MAX_MS)
 		x.hold = HELD_HOLD_MAX_MS;
-	/* Needed only to count the calls of each principal (share.h). */
+	/* The principal is needed only to count its calls (share.h). */
 	if (tlv_find(x.intent.p, x.intent.n, INTENT_PRINCIPAL, &t) == 1)
 		h->principal = ipc_bytes(t.p, t.n);
 	h->expires_ms = now_ms + x.hold;

@@ -496,7 +496,8 @@ records_peer(struct records *rs, struct ipc_peer *peer)
 {
 	struct record *r;
 
-	/* Answers of an earlier connection no longer count. */
+	/* An answer on the earlier connection no longer counts: these records
+	 * are sent again. */
 	if (rs->peer != NULL && rs->peer != peer)
 		TAILQ_FOREACH(r, &rs->list, link)
 			if (r->sent) {

@@ -35,8 +35,8 @@ enum {
 	 * milliseconds. */
 	RECORD_ANSWER_MS = 10 * 1000,
 	RECORD_RETRY_MS = 500,
-	/* Refusals for its contents after which a predecessor's record is given
-	 * up. Until then this sandbox serves no client. */
+	/* A predecessor's record is given up after admind has refused its
+	 * contents this often. Until then this sandbox serves no client. */
 	RECORD_REFUSALS_MAX = 4
 };
 
@@ -66,11 +66,11 @@ struct record {
 /* Makes the record of an accepted execution. NULL without memory. */
 struct record *record_new(const struct ipc_id *, struct ipc_bytes intent);
 /* Appends the arguments of HELD to the intent, which has no arguments yet. 0,
- * or -1 without memory: then nothing has changed. */
+ * or -1 if memory runs out, and then nothing has changed. */
 int record_arguments(struct record *, struct ipc_bytes text);
 void record_free(struct record *);
 /* Keeps stdout, cut to its maximum, and body (JSON) in its kept form (kept.h),
- * of at most RECORD_BODY_MAX bytes. Without memory keeps neither. */
+ * of at most RECORD_BODY_MAX bytes. Keeps neither if memory runs out. */
 void record_payload(
     struct record *, struct ipc_bytes stdout_text, struct ipc_bytes body);
 /* Does the same for a task, and keeps body and _meta uncut for its client. */
@@ -90,10 +90,10 @@ size_t records_inherited(const struct records *);
 /*
  * Writes a call's record into the ledger, before the answer. A successor of
  * this process may read it. So values that are not known yet are written as
- * unknown: the CPU time if `runs` is set (the call still runs), and the
- * connections as `network` describes them, unless `network` is empty. If the
- * ledger has too little room, the record keeps no text there, or is not there
- * at all, which is logged.
+ * unknown. runs: the call still runs, and its CPU time is unknown. network:
+ * unless empty, it is written in place of the record's connections. If the
+ * ledger has too little room, the record is written without its text, or not at
+ * all, which is logged.
  */
 void records_keep(
     struct records *, struct record *, bool runs, struct ipc_bytes network);

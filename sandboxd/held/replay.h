@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number must be less than this below the highest number. Contexts are handed
- * in within ms of being sealed, so thousands never come in between. */
+/* A number is refused if it is this far below the highest number, or farther.
+ * Contexts are handed in within ms of being sealed, so thousands never come in
+ * between. */
 enum { REPLAY_WINDOW = 8192 };
 
 struct replay {

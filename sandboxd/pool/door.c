@@ -13,7 +13,8 @@
 #include "starter.h"
 
 enum {
-	/* peek mounts two things and loads a filter, which takes some ms. */
+	/* The wait for peek's report. peek first mounts two things and loads a
+	 * filter, which takes some ms. */
 	REPORT_MS = 10 * 1000,
 	/* A peek that does not read for this long is stuck. */
 	SEND_S = 10

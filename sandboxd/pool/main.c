@@ -153,7 +153,7 @@ reap_slot(uint32_t number)
 	    (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
 	    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
 	m.peak_kib = (uint64_t)ru.ru_maxrss;
-	/* rusage omits processes that were killed with the namespace. */
+	/* rusage omits processes killed with the namespace; `used` has them. */
 	if (cgroup_end(&cgroup, number, &used))
 		log_event(LOG_LV_ERR, "leaf_populated",
 		    "something lived on in slot %u's cgroup and was killed",

@@ -23,8 +23,8 @@
 
 /* Starts the starter. argv: pool-init's arguments (program, libexec directory,
  * module store, commands). The new process overwrites argv[0], so that ps(1)
- * tells the two apart. Called once, while pool-init has all capabilities.
- * Returns the starter's pid, or -1. */
+ * shows which of the two it is. Called once, while pool-init has all
+ * capabilities. Returns the starter's pid, or -1. */
 pid_t starter_start(const struct cgroup *, char *const argv[4], struct err *);
 /*
  * Starts mcpbox-runner of the libexec directory, with module store and commands

@@ -34,7 +34,7 @@ struct zygotes {
 void zygotes_init(struct zygotes *);
 /*
  * Lets the starter start another zygote. An earlier coming zygote, which did
- * not report, is given up first. While there is a leaving zygote, none is
+ * not report, is given up first. While there is a leaving zygote, no zygote is
  * started, so there are never more than two. 0, or -1 with err: no zygote was
  * started.
  */

@@ -3,10 +3,11 @@
  * demand between two bounds.
  *
  * The number grows by one with each call that found no runner waiting. After a
- * whole period in which some runners were not needed, it shrinks by half of
- * those. So if a burst of calls comes twice, half of the second burst finds
- * runners. When no calls come, the memory is given back within half a minute.
- * No rate has to be guessed. There is no I/O and no clock here.
+ * whole period in which some runners were not needed, the number shrinks by
+ * half of the runners that were not needed. So if a burst of calls comes twice,
+ * half of the second burst finds runners. When no calls come, the memory is
+ * given back within half a minute. No rate has to be guessed. There is no I/O
+ * and no clock here.
  */
 #ifndef DEMAND_H
 #define DEMAND_H

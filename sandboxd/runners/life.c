@@ -50,8 +50,8 @@ life_change(struct runner *r, enum runner_state to)
 		r->profile->forking++;
 		break;
 	case RUNNER_READY:
-		/* The oldest is taken first, because it has had time to get its
-		 * pages ready (runner/life/prefault.c). */
+		/* The oldest waiting runner is taken first, because it has had
+		 * time to get its pages ready (runner/life/prefault.c). */
 		TAILQ_INSERT_TAIL(&r->profile->waiting, r, link);
 		r->profile->ready++;
 		break;
@@ -106,8 +106,7 @@ life_fail(struct runner *r, const char *text)
 
 	back_off(rs);
 	log_event(LOG_LV_ERR, "runner_failed", "%s", text);
-	/* The functions called below need the profile after its runner is
-	 * gone. */
+	/* The calls below free the runner, but still need its profile. */
 	p->refs++;
 	life_dismiss(r);
 	rs->events.failed(rs->arg, p, text);
@@ -160,7 +159,8 @@ on_confine_failed(struct runner *r, struct ipc_frame *f)
 	    step != NULL ? step : "?", path != NULL ? path : "",
 	    strerror((int)m.error));
 	(void)err_set(&v, FAILURE_NONE, "the runner could not be confined");
-	/* Only this step can fail because of the version's own content. */
+	/* Only the step `modules` can fail because of the version's own
+	 * content, so its error text says more. */
 	if (ipc_streq(m.step, "modules"))
 		(void)err_set(&v, FAILURE_NONE,
 		    "the module with the digest %s, which this version uses, "

@@ -106,7 +106,7 @@ start(struct pool *p)
 	    (spawn = ipc_client_peer(p->spawn)) == NULL)
 		return;
 	p->pool_generation++;
-	/* The old pool's end may take a while; spawn waits for it. */
+	/* spawn first waits for the old pool's end, which may take a while. */
 	if (ipc_request(
 		spawn, IPC_POOL_START, &m, 30 * 1000, on_started, p, NULL) != 0)
 		start_later(p);
@@ -388,8 +388,8 @@ pool_recycle(struct pool *p, const char *why)
 {
 	struct ipc_recycle m = {0};
 
-	/* If a new zygote is starting, another must replace it, too: `why` may
-	 * have arisen after the start. */
+	/* If a new zygote is starting, it must be replaced, too: the reason in
+	 * `why` may be newer than that zygote. */
 	p->recycle_again = p->recycling;
 	if (!p->ready || p->recycling)
 		return;

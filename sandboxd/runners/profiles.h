@@ -1,6 +1,7 @@
 /*
- * Profiles, with which runners are forked and which calls need. There is one
- * object for each profile in use, so equal pointers mean equal profiles.
+ * Profiles: a runner is forked with a profile, and a call needs a runner of its
+ * own profile. There is one object for each profile in use, so equal pointers
+ * mean equal profiles.
  *
  * A client chooses which of its tools it calls, and so which profiles there
  * are. So profiles without runners and calls are forgotten, except the

@@ -336,8 +336,8 @@ overdue(struct runner *r, uint64_t now_ms)
 		life_fail(r, "the runner did not get ready in time");
 		return true;
 	case RUNNER_READY:
-		/* on_ready() ends old runners of the standard profile, when a
-		 * successor is ready. */
+		/* Runners of the standard profile are not ended here:
+		 * on_ready() ends an old one when its successor is ready. */
 		if (r->profile == rs->standard ||
 		    (life_fresh(r) &&
 			now_ms - r->profile->used_ms < RUNNERS_OTHERS_MS))
@@ -360,7 +360,8 @@ runners_sweep(struct runners *rs, uint64_t now_ms)
 {
 	struct runner *r;
 
-	/* Acting on one runner may free others, so each search starts again. */
+	/* Acting on one runner may free others, so each search starts from the
+	 * beginning. */
 	do {
 		TAILQ_FOREACH(r, &rs->all, sibling)
 			if (overdue(r, now_ms))

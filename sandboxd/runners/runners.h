@@ -54,7 +54,7 @@ enum {
 	RUNNERS_BACKOFF_MAX_MS = 10 * 1000,
 	/* Memory that one more waiting runner costs the machine. A hundred with
 	 * Python 3.11 cost 3.8 MiB each: 0.4 MiB kernel objects, 0.15 MiB page
-	 * tables, else pages written since the fork. */
+	 * tables, and the rest pages that were written since the fork. */
 	RUNNERS_WAITING_BYTES = 4 * 1024 * 1024
 };
 

@@ -35,9 +35,10 @@ struct nspool {
 
 /*
  * Starts libexec/mcpbox-pool-init. *broker receives sandboxd's end of the
- * socket that pool-init holds as fd 3 (owned by the caller). cgroup: directory
- * of the cgroup in which pool-init is born, and which pool-init gets as fd 5,
- * or -1. cgroup stays the caller's. 0, or -1 and no child is left.
+ * socket that pool-init holds as fd 3 (owned by the caller). cgroup: the
+ * directory of the cgroup in which pool-init is born, or -1 for no cgroup;
+ * pool-init gets the directory as fd 5. cgroup stays the caller's. 0, or -1 and
+ * no child is left.
  */
 int nspool_start(struct nspool *, const struct nspool_map *,
     const struct nspool_paths *, int cgroup, int *broker, struct err *);

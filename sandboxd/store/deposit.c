@@ -147,10 +147,10 @@ static const struct tree_sink sink = {
 enum act { REMOVE, SEAL };
 
 /*
- * Walks a deposit's tree, no deeper than the stream may go. REMOVE removes all
- * in the tree, then the top. SEAL takes away the write bits of the directories
- * below the top. Goes on after an error, and then returns -1: the next start of
- * the daemon removes the remaining files.
+ * Walks a deposit's tree, at most TREE_DEPTH_MAX deep, as deep as a stream may
+ * go. REMOVE removes all in the tree, then the top. SEAL takes away the write
+ * bits of the directories below the top. Goes on after an error, and then
+ * returns -1: the next start of the daemon removes the remaining files.
  */
 static int
 walk(int parent, const char *name, enum act act)

@@ -103,7 +103,8 @@ is_uri(struct ipc_bytes v)
 		i++;
 	if (v.p[i] != ':')
 		return false;
-	/* Controls are escapes in JSON, and a URI has no backslash. */
+	/* JSON writes controls as escapes. A URI has no backslash, so the test
+	 * for a backslash finds these, too. */
 	for (; i < v.n - 1; i++)
 		if (v.p[i] <= ' ' || v.p[i] == '\\' || v.p[i] == 0x7f)
 			return false;

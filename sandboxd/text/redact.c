@@ -237,8 +237,9 @@ hit(void *arg, size_t from, size_t to)
 	}
 	pl.from = view_from(r->view, from);
 	pl.to = view_to(r->view, to - 1);
-	/* The mark may not be longer than the place: a value of three
-	 * ideographs has nine bytes, but only six in UTF-16. */
+	/* No text may grow, so a place that is shorter than the mark is
+	 * skipped: a value of three ideographs has nine bytes, but only six in
+	 * UTF-16. */
 	if (pl.to - pl.from < strlen(REDACT_MARK))
 		return true;
 	while (r->nfound > r->base && r->found[r->nfound - 1].to > pl.from) {
@@ -266,7 +267,8 @@ static void
 search_escapes(struct redact *r, const struct view *v, unsigned depth,
     enum view_escapes kind)
 {
-	/* The decoded text may hold a longer form, which is decoded next. */
+	/* If the decoded text is decoded once more, it must hold a longer form.
+	 */
 	const size_t reach = depth + 1 < REDACT_DEPTH
 	    ? redact_longest(r)
 	    : r->longest * WIDE_GROWTH;
@@ -428,7 +430,7 @@ redact_cut(struct redact *r, struct ipc_bytes t, size_t at)
 	for (size_t i = 0, n = redact_find(r, t); i < n; i++)
 		if (r->found[i].from < at && r->found[i].to > at)
 			return r->found[i].to;
-	/* Without memory redact_bytes will let no text through. */
+	/* If memory ran out, redact_bytes will let no text through. */
 	return at;
 }
 

@@ -57,8 +57,8 @@ enum {
 
 struct redact;
 
-/* Makes the searcher. tlv: the blob of SECRETS (name 1, value 2, ...). With an
- * empty list, texts are only copied. NULL without memory. */
+/* Makes the searcher. tlv: the blob of SECRETS (tag 1: a name, tag 2: its
+ * value). With an empty list, texts are only copied. NULL without memory. */
 struct redact *redact_new(const void *tlv, size_t n);
 void redact_free(struct redact *); /* wipes */
 /* Tells whether there is any secret to look for. */
@@ -71,7 +71,8 @@ size_t redact_longest(const struct redact *);
  * shown: at, or the end of a secret that lies across `at`. */
 size_t redact_cut(struct redact *, struct ipc_bytes text, size_t at);
 /* Appends text to out; secrets that overlap are replaced as one. 1 if there was
- * a secret, 0 if none. Without memory out fails, so nothing is let through. */
+ * a secret, 0 if none. If memory runs out, `out` fails, so nothing is let
+ * through. */
 int redact_bytes(struct redact *, struct ipc_bytes text, struct buf *out);
 /* Does the same for JSON that json_scan accepted. out gets JSON that is not
  * longer than text, but names that held secrets may now be equal. Strings (and

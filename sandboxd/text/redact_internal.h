@@ -24,7 +24,8 @@ struct redact {
 	bool places; /* true: search for places; false: only for presence */
 	bool any;    /* a secret was seen in a search for presence */
 	struct view_mem mem[REDACT_DEPTH + 1];
-	/* Places found in this search. base: index of this scan's first. */
+	/* Places found in this search. base: the index of the first place of
+	 * this scan. */
 	struct place *found;
 	size_t nfound, cap, base;
 	const struct view *view; /* being scanned */

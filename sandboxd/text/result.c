@@ -341,7 +341,7 @@ result_crash(uint32_t status, uint64_t cpu_us, uint64_t peak_kib,
 		result_limit(what, LIMIT_MEMORY_BYTES, memory, e);
 		return;
 	}
-	/* At the hard limit the kernel sends SIGKILL (setrlimit(2)). */
+	/* At the hard limit of CPU time the kernel sends SIGKILL. */
 	if (code != CLD_EXITED &&
 	    (value == SIGXCPU ||
 		(value == SIGKILL &&

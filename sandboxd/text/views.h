@@ -23,7 +23,7 @@ struct place {
 struct view {
 	const uint8_t *p;
 	const struct place *at; /* byte places in the first text, or NULL */
-	uint32_t base;          /* if at is NULL: p[0] in the first text */
+	uint32_t base;          /* if at is NULL: the place of p[0] */
 	size_t n;
 };
 

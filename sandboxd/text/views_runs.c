@@ -86,7 +86,7 @@ value(int c, enum view_digits kind)
 		return hex_digit(c);
 	if (kind == VIEW_BASE64)
 		return sixbits[c] - 1;
-	/* RFC 4648, section 6; the case is that of the run. */
+	/* RFC 4648, section 6. turns() judges the case of the letters. */
 	if (c >= '2' && c <= '7')
 		return c - '2' + 26;
 	c |= 0x20;

@@ -165,7 +165,8 @@ good_code(struct check *c, struct report *r, const struct doc *d, struct err *e)
 		put_doc(c, v);
 	else if (v != NULL && v->kind != DOC_NULL)
 		report_add(r, NULL, "doc must be a string or null");
-	/* Only a command has an executable, and a command is not async. */
+	/* Only a command has an executable. A command is not async, so its
+	 * inspection has no is_async. */
 	v = doc_get(d, top, "executable_digest");
 	if (v != NULL && v->kind != DOC_NULL) {
 		put_digest(c, r, v);

@@ -18,7 +18,8 @@
 #include "tlv.h"
 #include "version_gate.h"
 
-/* _meta, icons and annotations go into every tools/list: keep them small. */
+/* _meta, icons and annotations go into every tools/list, so each must be
+ * small. */
 enum { JSON_FIELD_MAX = 16 * 1024 };
 
 static bool
@@ -161,7 +162,8 @@ put_field(struct check *c, struct report *r, unsigned tag,
 		tlv_put_u64(&c->fields, (uint8_t)tag, v->kind == DOC_TRUE);
 		return 0;
 	case MANAGEMENT_I:
-		/* The schema made sure that the value is an id or a name. */
+		/* The schema made sure that the value is an id or a name. So a
+		 * value that is not an id is a name. */
 		if (uuid_parse((const char *)v->str, v->len, &id) == 0)
 			tlv_put(&c->fields, (uint8_t)tag, id.b, sizeof(id.b));
 		else

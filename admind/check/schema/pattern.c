@@ -19,9 +19,10 @@ enum {
 	 * and one call may run over the whole text. */
 	WORK = 5 * 1000 * 1000,
 	/* Matcher calls at one starting position: at most CALLS_MAX, and at
-	 * least CALLS_MIN, which is enough for a pattern of plain text. A chunk
-	 * has so few positions that each may have CALLS_WANTED, unless the text
-	 * is very long. */
+	 * least CALLS_MIN, which is enough for a pattern of plain text.
+	 * pattern_match() works in chunks of positions. A chunk is so small
+	 * that each of its positions may have CALLS_WANTED, unless the text is
+	 * very long. */
 	CALLS_MAX = 100 * 1000,
 	CALLS_WANTED = 1000,
 	CALLS_MIN = 10,
@@ -33,9 +34,9 @@ enum {
 struct pattern *
 pattern_new(const uint8_t *text, size_t n, struct err *e)
 {
-	/* Read patterns as ECMA 262 does where PCRE2 differs: \uXXXX, $ only
-	 * at the very end, \d and \w ASCII (no UCP). \C would split a
-	 * character. */
+	/* These options make PCRE2 read patterns as ECMA 262 does: \uXXXX is a
+	 * character, $ matches only at the very end, \d and \w match ASCII (no
+	 * UCP). \C is refused, because it would split a character. */
 	const uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C |
 	    PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
 	    PCRE2_MATCH_UNSET_BACKREF | PCRE2_USE_OFFSET_LIMIT;

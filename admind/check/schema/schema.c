@@ -281,8 +281,8 @@ count(struct compile *c, const struct doc_node *v, uint64_t *out,
 
 	if (v->kind == DOC_NUMBER) {
 		num = num_read(v->raw, v->rawlen);
-		/* A limit above the length of every text that we accept has no
-		 * effect. */
+		/* No text or list that we accept is longer than UINT32_MAX. So
+		 * a larger limit has no effect and becomes UINT32_MAX. */
 		if (num_integer(&num) && num.sign >= 0) {
 			if (!num_u64(&num, UINT32_MAX, out))
 				*out = UINT32_MAX;

@@ -26,7 +26,7 @@ struct schema_lint {
 };
 
 bool schema_lint_is(const struct doc_node *member);
-/* Checks a mark in the schema `v`, whose path is `at`. */
+/* Checks an x-mcp-header mark in the schema `v`, whose path is `at`. */
 void schema_lint(struct schema_lint *, const struct doc *,
     const struct doc_node *v, const struct doc_node *mark,
     const struct path *at, struct report *);

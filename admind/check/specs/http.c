@@ -158,8 +158,9 @@ check_response(const struct http *h, const struct doc_node *o)
 		check_shown(h, &top, v);
 }
 
-/* Checks the hosts, other than the URL's own, that redirects may lead to. Adds
- * them to h->require, since the version declares them, too. */
+/* Checks the hosts of redirect_hosts: redirects may lead to these hosts, too,
+ * not only to the URL's own. Adds them to h->require, the hosts of the
+ * version. */
 static void
 check_redirects(struct http *h, const struct doc_node *top)
 {

@@ -134,8 +134,9 @@ only(const struct http *h, const struct path *at, const struct doc_node *o,
 	}
 }
 
-/* Allows types whose values have only one form in a URL or a header. Allows
- * lists of such values in a query and a header. */
+/* Checks the types of a parameter. A type is allowed if its values have only
+ * one form in a URL or a header. In a query or a header, lists of such values
+ * are allowed, too. */
 static void
 check_types(
     const struct http *h, const struct path *at, const struct http_parameter *p)

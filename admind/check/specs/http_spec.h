@@ -58,7 +58,7 @@ bool http_host(struct report *, const struct path *, const uint8_t *, size_t n,
 void http_url(struct http *, const struct doc_node *);
 /* Returns whether this is a token of RFC 9110. */
 bool http_token(const uint8_t *, size_t n);
-/* Checks parameters, query, headers, body. -1 without memory. */
+/* Checks parameters, query, headers and body. 0, or -1 without memory. */
 int http_parameters(
     struct http *, const struct doc_node *top, bool bodiless, struct err *);
 /* Writes the input schema that follows from the parameters. */

@@ -47,7 +47,7 @@ digit(uint8_t c)
 }
 
 /* Makes an argument's name: pet-id becomes pet_id. If another argument has that
- * name, the place is added at its end (pet_id_query). */
+ * name, the parameter's place is appended (pet_id_query). */
 static void
 argument_name(struct openapi_operation *p, const struct openapi_part *part,
     const uint8_t *s, size_t n)

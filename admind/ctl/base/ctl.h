@@ -37,7 +37,7 @@ enum {
 	 * does no harm, because the person at the terminal can end the command.
 	 */
 	CTL_TIMEOUT_MS = 60000,
-	/* for SOURCE_RUN: a run in the sandbox that talks to another machine */
+	/* for SOURCE_RUN, whose run in the sandbox talks to another machine */
 	CTL_SLOW_MS = 100000,
 	CTL_LIMIT_MAX = 200
 };
@@ -51,7 +51,8 @@ struct ctl {
 	    *cursor, *role, *journal, *key;
 	const char *key_file; /* the master key's file */
 	bool leave_unreadable;
-	uint32_t batch; /* key: values per step; 0: as many as are allowed */
+	uint32_t batch; /* key rotate and verify: values per step; 0: as many as
+			 * are allowed */
 	const char *transfer_key; /* export, import: the key's file */
 	/* backup, restore: as configured (conf_keys.def) */
 	const char *owner_database, *superuser_database, *postgres_bin;

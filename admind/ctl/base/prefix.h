@@ -8,8 +8,8 @@
 
 enum {
 	PREFIX_DIGITS_MIN = 4, /* hexadecimal digits */
-	/* twice the length of a name that clients see, a slash and two version
-	 * numbers */
+	/* twice the longest name that clients see, a slash and two version
+	 * numbers (NAME/1-2) */
 	PREFIX_PATH_MAX = 600
 };
 /* Finds the whole id that begins with word. `kind` is one of the kinds in

@@ -104,9 +104,9 @@ is_nested(struct json_object *v)
 	    json_object_is_type(v, json_type_object);
 }
 
-/* True for a word that a list shows without quotes. Such a word is not true,
- * false, null or our own "none". It begins with a letter, "_" or "*", so it is
- * no number. It has no blank, comma, "=" or quote. */
+/* True for a word that a list shows without quotes. Such a word differs from
+ * "true", "false", "null" and our own "none". It begins with a letter, "_" or
+ * "*", so it is no number. It has no blank, comma, "=" or quote. */
 static bool
 is_word_n(const char *s, size_t n)
 {
@@ -308,9 +308,9 @@ tables_print(const char *what, struct json_object *list)
  * Tells whether the view of an object shows a text without quotes. Two
  * different objects never have the same view. So a text is in quotes if it
  * could be taken for something else: our "none" and "-", a number, a truth
- * value, a list or members. A member's name that is no word is in quotes, too,
- * since the elements of a list have numbers in the place of names. Cells of a
- * table need no such quotes: all cells of a column are of one type.
+ * value, a list or members. A member's name is in quotes, too, unless it is a
+ * word, because print_list() writes numbers where an object has names. Cells of
+ * a table need no such quotes: all cells of a column are of one type.
  */
 static bool
 is_plain(const char *s)
@@ -545,8 +545,8 @@ tables_command(const struct ctl *c)
 enum ctl_status
 query_command(const struct ctl *c)
 {
-	/* The kind of object that a question's ID, or the part of ID before a
-	 * slash, names. */
+	/* The kind of object whose id is a question's ID, or the part of ID
+	 * before a slash. */
 	static const struct {
 		const char *what, *kind;
 	} kinds[] = {{"server", "server"}, {"tool", "tool"},

@@ -113,9 +113,9 @@ doctor_command(const struct ctl *c)
 		if (status > worst)
 			worst = status;
 	}
-	/* If the run directory is that of another instance, it says nothing of
-	 * this machine's installation. Only root may read the files that these
-	 * checks need. */
+	/* Another run directory is that of another instance, and has nothing to
+	 * do with this machine's installation. Only root may read the files
+	 * that these checks need. */
 	if (strcmp(c->run_dir, CTL_RUN_DIR) == 0 && geteuid() == 0) {
 		doctor_units(&d);
 		doctor_data(&d);

@@ -45,8 +45,8 @@ schema(struct doctor *d, PGconn *db)
 		    "version %s, %d is needed", text, MIGRATIONS_COUNT);
 }
 
-/* Returns the time of the newest backup made before an upgrade; 0 if there is
- * none. */
+/* Returns the time of the newest backup in the directory of backups that are
+ * made before upgrades; 0: the directory has none. */
 static long long
 newest_file(const struct ctl *c)
 {
@@ -139,7 +139,7 @@ key(struct doctor *d)
 	}
 }
 
-/* Tries root's own login, which `backup` and `restore` use. */
+/* Tries root's login at the database, which `backup` and `restore` use. */
 static void
 way_in(struct doctor *d)
 {

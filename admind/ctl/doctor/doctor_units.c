@@ -283,9 +283,9 @@ out:
 /*
  * Reads the first line of the file in which a daemon says where it listens. The
  * daemon owns that file's directory. So only a regular file is read, without
- * following a link. A taken-over daemon could otherwise make root open the
- * target of a link (a secret, whose first line we would show; a watchdog, which
- * opening starts), or wait for ever for a fifo.
+ * following a link. Otherwise a taken-over daemon could make root wait for ever
+ * for a fifo, or open the target of a link. That may be a secret, whose first
+ * line we would show, or a watchdog device, which starts when it is opened.
  */
 static bool
 read_address(const char *path, char *out, size_t len)
@@ -398,8 +398,8 @@ answered(int fd)
 /*
  * Connects to HOST:PORT or to a socket's path. The daemon that wrote the
  * address may have no network access, and must not get any through root. So
- * only two kinds are allowed: addresses of this machine, since a socket can be
- * bound to them, and sockets of the suite. 0, or -1 with errno.
+ * only two kinds are allowed: addresses of this machine (bind_here() succeeds
+ * only for these), and sockets of the suite. 0, or -1 with errno.
  */
 static int
 try_connect(const struct ctl *c, const char *addr)

@@ -49,7 +49,8 @@ backup_run(const struct ctl *c, const char *program, const char *const *args,
 	n = snprintf(path, sizeof(path), "%s/%s", c->postgres_bin, program);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -1;
-	/* in the environment: every local user can read arguments */
+	/* The password goes into the environment, because every local user can
+	 * read arguments. */
 	n = c->owner_password == NULL ? 0
 				      : snprintf(password, sizeof(password),
 					    "PGPASSWORD=%s", c->owner_password);

@@ -290,8 +290,8 @@ begin(const struct ctl *c, const struct keyfile *k, bool *in_place)
 			    k->name);
 			return CTL_REFUSED;
 		}
-		/* The files are as they must be, so only the values and KEY_END
-		 * are missing. */
+		/* If a rotation is under way (two), the files are as they must
+		 * be, so only the values and KEY_END are missing. */
 		if ((*in_place = two))
 			return CTL_DONE;
 		if (keyfile_next(k, &err) == -1)

@@ -122,7 +122,7 @@ count(PGconn *db, const char *sql, const char *name, long *out)
 	return rc;
 }
 
-/* Fills the three names, and finds whether the present database, which the
+/* Fills name, fresh and kept, and finds whether the present database, which the
  * configuration names, exists. */
 static int
 names(struct restore *r)
@@ -149,7 +149,8 @@ names(struct restore *r)
 	}
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	snprintf(r->fresh, sizeof(r->fresh), "%.50s_restoring", name);
-	/* Take the next second whose name no earlier restore has taken. */
+	/* kept ends in a time. Take the first second from now on whose name no
+	 * earlier restore has taken. */
 	do {
 		strftime(when, sizeof(when), "_%Y%m%d_%H%M%S", &tm);
 		snprintf(r->kept, sizeof(r->kept), "%.46s%s", name, when);
@@ -224,8 +225,8 @@ static const char schema_of[] =
     "SELECT CASE WHEN to_regclass('mcpbox.schema_migrations') IS NULL THEN 0"
     " ELSE (SELECT coalesce(max(version), 0) FROM mcpbox.schema_migrations)"
     " END WHERE $1 = ''";
-/* Counts 1 if a database is from before sql/schema (decision 0088). The name of
- * migration 1 shows this, as in admind/schema/migrate.c. */
+/* Yields 1 if a database is from before sql/schema (decision 0088), else 0. The
+ * name of migration 1 shows this, as in admind/schema/migrate.c. */
 static const char old_form[] =
     "SELECT count(*) FROM mcpbox.schema_migrations"
     " WHERE version = 1 AND name = 'initial' AND $1 = ''";
@@ -248,8 +249,8 @@ judge(struct restore *r, PGconn *db)
 		return -1;
 	if (theirs == 0)
 		return complain(r->c->words[1], "not a backup of mcpbox");
-	/* The versions of that old form count other migrations, so they can't
-	 * be compared with ours. */
+	/* The schema versions of a database from before sql/schema count other
+	 * migrations, so they can't be compared with ours. */
 	if (count(db, old_form, "", &old) == -1)
 		return -1;
 	if (old != 0)

@@ -18,8 +18,8 @@ enum {
 	NAME_ARG_MAX = 300 /* --name= and a file's name */
 };
 
-/* Looks for systemd as sd_booted(3) does. Only if systemd starts the vault does
- * it open the credential for the vault. */
+/* Looks for systemd as sd_booted(3) does. A sealed credential is of use only if
+ * systemd starts the vault, since systemd opens it. */
 bool
 creds_usable(void)
 {

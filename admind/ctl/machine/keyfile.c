@@ -14,7 +14,7 @@
 #include "keyfile.h"
 
 enum {
-	FILE_MAX = 4096,  /* bytes of a file in any form, as in creds.c */
+	FILE_MAX = 4096,  /* most bytes of a file in any form, as in creds.c */
 	BASE64_CHARS = 44 /* for 32 bytes, with the = at the end */
 };
 
@@ -296,7 +296,7 @@ gone(const struct keyfile *k, enum keyfile_which which, struct err *err)
 
 /* Makes an immutable memfd with the next key, as the vault demands: mode 0400,
  * with F_SEAL_* seals. Like the key's own memory, the memfd can be swapped. So
- * a machine that seals its keys should not swap in plain (OPERATIONS, Keys). */
+ * a machine that seals its keys should encrypt its swap (OPERATIONS, Keys). */
 static int
 memory_fd(const struct keyfile *k, struct err *err)
 {
@@ -359,9 +359,9 @@ keep(const struct keyfile *k, const uint8_t key[KEY_LEN], bool sealed,
 
 /*
  * Removes the next key's file last. While that file exists, a vault that starts
- * has both keys. Besides, the next key may be in no other file until it has
- * replaced the older key. The form that is read first (.cred) is removed only
- * when the other form exists.
+ * has both keys. Besides, until the next key has replaced the older key, that
+ * file may be its only copy. The form that is read first (.cred) is removed
+ * only when the other form exists.
  */
 int
 keyfile_change(

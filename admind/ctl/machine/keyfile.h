@@ -63,9 +63,10 @@ int keyfile_export(
     const struct keyfile *, enum keyfile_which, const char *path, struct err *);
 /*
  * Makes the key in a file (plain, in base64, or sealed on this machine) the
- * master key. A different key that was there becomes the next key. So values
- * under the imported key open, and a rotation then makes the other key the
- * master key again. 1: done; 0: the key is the master key already; -1 with err.
+ * master key. If another key was the master key, it becomes the next key. So
+ * values under the imported key open, and a rotation then makes the former key
+ * the master key again. 1: done; 0: the key is the master key already; -1 with
+ * err.
  */
 int keyfile_import(const struct keyfile *, const char *path, struct err *);
 

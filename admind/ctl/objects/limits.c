@@ -16,8 +16,8 @@
 /*
  * servers limits NAME [LIMIT=VALUE ...] shows or changes the limits of a
  * server's tools. A tool's version may set other limits. A change starts from
- * the limits that were read, and names them by their hash. So a change made by
- * another person in between is not undone.
+ * the limits that were read, and carries their hash. If another person has
+ * changed the limits since, the hash is wrong, and the change is refused.
  */
 
 /* Reads a number such as 4096, 64K, 256M or 2G; K is 1024, as in the

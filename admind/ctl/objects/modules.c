@@ -104,7 +104,7 @@ take(const struct ctl *c, struct change *m)
 	return -1;
 }
 
-/* Lists modules that are being fetched, were fetched, or could not be. */
+/* Lists the fetches of modules: those under way, done and failed. */
 static enum ctl_status
 installs_list(const struct ctl *c)
 {

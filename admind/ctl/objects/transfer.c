@@ -50,8 +50,8 @@ complain(const char *what, const char *why)
 
 /* ---- the transfer key ---- */
 
-/* Reads 64 hex digits and a newline, in a file that others can't read. 0 or
- * -1. */
+/* Reads a key from a file that others can't read: 64 hex digits, with or
+ * without a newline. 0 or -1. */
 static int
 read_key(const char *path, uint8_t key[KEY_LEN])
 {
@@ -490,7 +490,7 @@ import_command(const struct ctl *c)
 	}
 	if ((status = put(c, s, &text)) == CTL_DONE)
 		status = finish(c, &id, seal, nseal);
-	/* A refused import is of no use any more. */
+	/* A refused import is of no use any more, so it is dropped. */
 	if (status == CTL_REFUSED) {
 		buf_free(&answer);
 		(void)call_action(c, "import_drop", s, NULL, "{}", &answer);

@@ -76,7 +76,8 @@ approvals_fetch(const struct ctl *c, const struct ipc_id *id, bool base,
  * could pass for a value that we computed ourselves (hash, content). */
 static const struct {
 	const char *name;
-	bool line; /* people see it as a line, since the content lacks it */
+	bool line; /* also a line in the view for people, since the content
+		    * lacks it */
 } members[] = {
     {"server", false},
     {"server_id", false},
@@ -277,7 +278,7 @@ call_text(const struct content *c, struct buf *b, struct err *err)
 }
 
 /* Prints one grant: the module for a tool, or the host for a server, and the
- * serving versions that it touches. */
+ * serving versions that the grant affects. */
 static int
 grant_text(const struct content *c, struct buf *b, struct err *err)
 {

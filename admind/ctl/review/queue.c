@@ -158,11 +158,11 @@ one(struct queue *q, const struct ipc_id *id)
 		return status == CTL_REFUSED ? CTL_DONE : status;
 	}
 	if (!ipc_streq(shown.m.state, "pending"))
-		goto out; /* it was decided since the list was read */
+		goto out; /* the request was decided since the list was read */
 	uuid_text(id, text);
 	putchar('\n');
 	readable = approvals_print(q->c, &shown, text) == CTL_DONE;
-	/* If the difference can't be shown, nothing is hidden, because the
+	/* If the difference can't be shown, the review goes on, because the
 	 * whole content was shown. */
 	if (readable)
 		(void)review_diff(q->c, id, &shown, true);

@@ -48,8 +48,8 @@ review_verify(
 	return status;
 }
 
-/* Asks the vault to verify the base. admind sent the base, and could have made
- * up an "approved version" that hides a change. */
+/* Asks the vault to verify the base of a comparison. admind sent the base, and
+ * could have made up an "approved version" that hides a change. */
 static enum ctl_status
 verified(const struct ctl *c, const struct content *base)
 {
@@ -92,9 +92,9 @@ put_name(struct buf *b, struct json_object *o)
 	show_text(b, s, strlen(s), SHOW_CODE);
 }
 
-/* Appends the value of a field before or after the change. "absent" is in the
- * row of the name. So no value can imitate it, because the rows of a value
- * begin with line numbers. */
+/* Appends the value of a field before or after the change. If the value is
+ * missing, the row with the field's name says "absent". No value can imitate
+ * that, because the rows of a value begin with line numbers. */
 static void
 put_side(struct buf *b, struct json_object *o, const char *side)
 {
@@ -111,10 +111,11 @@ put_side(struct buf *b, struct json_object *o, const char *side)
 }
 
 /*
- * Appends one gain, as "  hosts api.example.org" or "  limits cpu_ms: 1000,
- * then 2000". Only kinds in our own list are shown by their names. admind makes
- * the difference of versions that are not in review, and could give a kind the
- * name of another row.
+ * Appends one gain (a right that the new version has and the old one lacks), as
+ * "  hosts api.example.org" or "  limits cpu_ms: 1000, then 2000". Only kinds
+ * in our own list are shown by their names. admind makes the difference of
+ * versions that are not in review, and could give a kind the name of another
+ * row.
  */
 static void
 put_gain(struct buf *b, const char *kind, struct json_object *v)
@@ -440,9 +441,9 @@ decide_line(const struct ctl *c, int fd, bool approve, const struct line *line,
  * before are refused and count as failed.
  *
  * Grants are approved before versions. The request for a host's grant names the
- * versions that it touches. If such a version began to serve first (a source's,
- * for example), the reviewed request would be replaced by another that names
- * this version, too.
+ * serving versions that the grant affects. If a version that uses the host
+ * began to serve first (a source's, for example), the reviewed request would be
+ * replaced by another that names this version, too.
  */
 static enum ctl_status
 bulk(const struct ctl *c)

@@ -27,11 +27,11 @@ void setup_conf_set(const struct buf *text, const char *keyword,
 /* Appends a whole file to *out. 1; 0: no such file; -1 with err. */
 int setup_conf_read(const char *path, struct buf *out, struct err *);
 /*
- * Writes a file under another name, syncs it to the disk, and renames it. An
- * existing file keeps its owner, and gets no more rights than it had. A new
- * file is root's with `mode`, and so is a secret file (`mode` gives others no
- * right). A missing directory is made (0755). 1; 0: the file is so already; -1
- * with err.
+ * Writes a file under another name, syncs it to the disk, and renames it. A new
+ * file is root's with `mode`. So is a secret file, one whose `mode` gives
+ * others no right, even if it existed. Any other existing file keeps its owner,
+ * and gets no more rights than it had. A missing directory is made (0755). 1;
+ * 0: the file is so already; -1 with err.
  */
 int setup_conf_write(
     const char *path, const void *bytes, size_t n, mode_t mode, struct err *);

@@ -19,8 +19,8 @@
 
 enum {
 	PORT_DEFAULT = 5432,
-	/* The same as for other files that setup copies. A bundle of
-	 * authorities fits. */
+	/* Most bytes of the authority's certificate, as of other files that
+	 * setup writes. A bundle of authorities fits. */
 	AUTHORITY_MAX = 256 * 1024
 };
 

@@ -40,7 +40,7 @@ int guard_query(
 int guard_query_value(
     const char *query, const char *name, char *out, size_t len);
 /* Checks Host, Origin and Sec-Fetch-Site together. callback: another site's
- * redirect may lead here (ACCESS_CALLBACK). 0, or -1 with one sentence. */
+ * redirect may lead here (ACCESS_CALLBACK). 0, or -1 with a sentence in err. */
 int guard_request(const struct http1_request *, bool callback, struct err *);
 
 #endif

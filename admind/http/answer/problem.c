@@ -75,7 +75,7 @@ send_problem(struct call *c, int status, enum failure f, const char *detail,
 		    (unsigned long long)(retry_after_ms + 999) / 1000);
 		httpd_header(c->req, "Retry-After", text);
 	}
-	/* Without memory for a body the status alone is the answer. */
+	/* If memory for a body ran out, the status alone is the answer. */
 	if (b.failed)
 		httpd_reply(c->req, status, "", NULL, 0);
 	else

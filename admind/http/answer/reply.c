@@ -27,9 +27,9 @@ reply_headers(struct httpd_req *req)
 /*
  * Passes admind's JSON on as it is, but only if it is JSON: this process
  * promises the type, even if admind was taken over. The ETag is the SHA-256 of
- * the very bytes that are sent. A change names the ETag, so if two
- * administrators change an object at once, the later one gets an error and
- * reads again.
+ * the very bytes that are sent. A request for a change carries the ETag. So if
+ * two administrators change an object at once, the later one gets an error and
+ * reads the object again.
  */
 void
 reply_admind(struct call *c, struct ipc_frame *f, bool tagged)

@@ -19,17 +19,19 @@
 #include "web.h"
 
 enum {
-	REASON_MAX = 2000, /* for a rejection; as long as a description */
+	REASON_MAX = 2000, /* most bytes of a rejection's reason, as of a
+			    * description */
 	SHOWN_MAX = 8 * IPC_BLOB_MAX
 };
 
 /*
  * admind isn't trusted to decide what a reviewer sees. The hash is computed
  * here, over the very bytes that are shown; the vault computes it again over
- * the bytes that it then seals. The circumstances are admind's own members:
- * they must be JSON members by themselves, and may not bring a second id, hash,
- * content or marks (version_marks.h finds the marks in the bytes). The scan of
- * the whole object refuses duplicate names at every depth.
+ * the bytes that it then seals. admind writes the circumstances. They must be
+ * complete JSON members, so they can't end the object that they are put into.
+ * They may not bring a second id, hash, content or marks (version_marks.h finds
+ * the marks in the bytes). The scan of the whole object refuses duplicate names
+ * at every depth.
  */
 int
 approvals_show(const struct ipc_id *id, const struct ipc_approval_content *a,

@@ -21,7 +21,8 @@ shown(struct call *c, struct ipc_frame *f)
 {
 	struct ipc_admin_json m;
 
-	/* the object after the change, as its GET shows it, or nothing */
+	/* m.json is the object after the change, as its GET shows it, or
+	 * empty */
 	if (f->type == IPC_ADMIN_JSON && ipc_decode(f, &m, NULL) == 0 &&
 	    m.json.n == 0)
 		reply_empty(c, 204);

@@ -2,9 +2,9 @@
  * GET /api/executions/export, /api/audit/export: sends all items of the route
  * that the filters let through, one JSON object per line.
  *
- * The items are read page by page. A page is asked for once the client has
- * taken most of the page before. So neither this process nor admind ever holds
- * more than a page of an export. The login is checked for each page. If a
+ * The items are read page by page. The next page is asked for when the client
+ * has taken most of the present page. So neither this process nor admind ever
+ * holds more than a page of an export. The login is checked for each page. If a
  * page can't be read, the last line says so ("event": "export_failed"), since
  * the status has been sent.
  */

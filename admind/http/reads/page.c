@@ -1,5 +1,6 @@
 /*
- * GET /: a page that says which program answers here, until there is a panel.
+ * GET /: a page that says which program answers here, until mcpbox has a web
+ * interface.
  *
  * It has the same bytes for every client and holds nothing of the request, so a
  * link on any page may open it (ACCESS_CALLBACK). No script, no style, no form:

@@ -232,7 +232,8 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 				return;
 			}
 			(void)httpd_sse_comment(c->req);
-			/* until now admind itself has judged the login */
+			/* admind has just judged the login, so the vault is
+			 * asked about it only after TAIL_LOGIN_MS */
 			if (!look_later(t))
 				return;
 		}

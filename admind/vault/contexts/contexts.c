@@ -11,8 +11,9 @@
 #include "tlv.h"
 #include "version.h"
 
-/* Epochs whose keys are kept. One machine has one sandboxd, but requests for
- * contexts of a few earlier epochs may still arrive. */
+/* Epochs (sandboxd processes) whose keys are kept. One machine has one
+ * sandboxd, but requests for contexts of a few earlier epochs may still
+ * arrive. */
 enum { EPOCHS_MAX = 8 };
 
 struct epoch_key {
@@ -262,7 +263,8 @@ copy(struct buf *out, const struct material *m, uint8_t tag)
  * Adds the limits. A version's value was reviewed, so it is used. For a limit
  * that the version does not set, admind's value (from its settings) is used. A
  * version's value outside of bounds that were narrowed later is moved to the
- * nearest bound. If this lowers the value, a person agreed to the higher value.
+ * nearest bound. If this lowers the value, the call gets less than a person
+ * agreed to.
  */
 static int
 put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
@@ -354,10 +356,12 @@ put_secrets(struct buf *out, const struct material *m, const struct keys *k,
 	return 0;
 }
 
-/* Adds the return key of a source. A source that names secrets may make the
- * value of the first of them (credentials.h). The runner seals that value for
- * us under the return key. In the context the return key comes before the
- * secrets. */
+/*
+ * Adds the return key of a source. A run of a source may make the value of the
+ * first secret that the source's version names (credentials.h). The runner
+ * seals that value for us under the return key. In the context the return key
+ * comes before the secrets.
+ */
 static void
 put_return_key(struct buf *out, const struct keys *k,
     const struct ipc_id *execution, const struct ipc_hash *version,
@@ -471,10 +475,12 @@ build_tool(struct contexts *c, struct buf *out, const struct material *m,
 	return confirm(c, k, m, &hash, fields, n, &name, err);
 }
 
-/* Builds the plaintext of an inspection or a test run. Such a run has untrusted
+/*
+ * Builds the plaintext of an inspection or a test run. Such a run has untrusted
  * code or an untrusted command, so it gets no secrets and no network. The
- * modules are files that an administrator recorded. They are not guarded,
- * because a run without secrets and network may see any of them. */
+ * modules are files that an administrator recorded. admind may name any of
+ * them, because a run without secrets and network may see every module.
+ */
 static int
 build_plain(struct buf *out, const struct material *m, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Makes context keys, one for each sandbox epoch, and builds sealed contexts.
- * No I/O.
+ * Makes context keys, one for each epoch (the life of one sandboxd process),
+ * and builds sealed contexts. No I/O.
  */
 #ifndef CONTEXTS_H
 #define CONTEXTS_H

@@ -19,10 +19,10 @@ struct tlv;
 int hosts_take(const struct tlv *f, bool *open, size_t *n, struct err *);
 
 /*
- * Adds CTX_REQUIRE for each host that `fields` (the version's checked TLV list)
- * name, CTX_GRANT for each grant in the material, and CTX_SERVER_ID. Adds
- * nothing if the version names no host. 0; -1: NOT_APPROVED (the seal is not
- * ours, or is of another grant), FORBIDDEN (the grant is of another server),
+ * Adds CTX_REQUIRE for each host in `fields` (the version's checked TLV list),
+ * CTX_GRANT for each grant in the material, and CTX_SERVER_ID. Adds nothing if
+ * the version names no host. 0; -1: NOT_APPROVED (the seal is not ours, or is
+ * of another grant), FORBIDDEN (the grant is of another server),
  * INVALID_REQUEST.
  */
 int hosts_put(struct buf *out, const struct keys *, struct ipc_bytes material,

@@ -1,13 +1,13 @@
 /*
  * PASSWORD, SETUP, ADMIN_CHANGE, DEVICE_MAKE: changes of administrators.
  *
- * A person who is logged in and knows the present password may change the own
+ * A person who is logged in and knows the present password may change that
  * password. Other changes come from the socket that admits uid 0, or from an
- * administrator who is logged in and shows the own password in this very
- * request. The login alone is not enough, because the change outlives the
- * login: a person who borrowed a browser, read a cookie or took over the web
- * process could otherwise make an account and keep it. Wrong passwords count
- * against the login that shows them, so no other person is locked out.
+ * administrator who is logged in and gives the administrator's own password in
+ * this very request. The login alone is not enough, because the change outlives
+ * the login: a person who borrowed a browser, read a cookie or took over the
+ * web process could otherwise make an account and keep it. Wrong passwords
+ * count against the login that shows them, so no other person is locked out.
  *
  * admind may send none of these messages. It stores a verifier that is sealed
  * here for a name and a role, and could answer OK without storing it. Even then
@@ -152,7 +152,7 @@ own_found(struct attempt *a)
 	attempt_verify(a, own_judged);
 }
 
-/* Checks the own password of the person whose login asks. */
+/* Checks a password that should be that of the person whose login asks. */
 static void
 prove(struct attempt *a, const struct session *s, struct ipc_bytes password)
 {
@@ -292,8 +292,8 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		attempt_refuse(a, FAILURE_INVALID_PARAMS, why);
 		return 0;
 	}
-	/* The own password is changed by PASSWORD, which ends the person's
-	 * other logins but not the login that asks. */
+	/* A person's own password is changed by PASSWORD, which ends the
+	 * person's other logins but not the login that asks. */
 	if (s != NULL && a->change[0] == 'p' &&
 	    ipc_streq(m.username, s->username)) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS,

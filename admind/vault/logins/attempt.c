@@ -45,7 +45,8 @@ attempt_free(struct attempt *a)
 void
 attempt_refuse(struct attempt *a, enum failure failure, const char *message)
 {
-	/* A request that is refused for another reason was no guess. */
+	/* A request that is refused for another reason was no guess, so its
+	 * count is taken back. */
 	if (failure != FAILURE_BAD_LOGIN)
 		attempt_right(a);
 	callers_refuse(a->v, a->ref, failure, message);
@@ -182,9 +183,9 @@ attempt_right(struct attempt *a)
 
 /*
  * Takes the verifier from admind's answer. It is empty if there is no such
- * user. A verifier that does not open was not made here for this name and role,
- * or is an older one. The refusal is logged, and the attempt goes on as for an
- * unknown user, at the same cost.
+ * user. A verifier is refused if it was not made here for this name and role,
+ * or if a newer one was seen. The refusal is logged, and the attempt goes on as
+ * for an unknown user, at the same cost.
  */
 static void
 on_record(void *arg, struct ipc_frame *f, enum failure gone)

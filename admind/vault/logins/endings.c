@@ -1,11 +1,11 @@
 /*
  * LOGINS_GET, LOGIN_END: lists logins, and ends them.
  *
- * A person may list and end the own logins. An administrator and uid 0 may list
- * and end all logins. The list has a login's id but not its token, so a reader
- * of the list can't use the login. A login ends before the answer is sent,
- * whether or not admind records the end: taking a right away must not depend on
- * another process.
+ * A person may list and end the person's own logins. An administrator and uid 0
+ * may list and end all logins. The list has a login's id but not its token, so
+ * a reader of the list can't use the login. A login ends before the answer is
+ * sent, whether or not admind records the end: taking a right away must not
+ * depend on another process.
  */
 #include <stdio.h>
 #include <string.h>

@@ -12,11 +12,11 @@
  *
  * A hostile web process sees the passwords typed into it and can act as the
  * persons who are logged in, but can do no more. Each guess costs a full
- * Argon2id hash on one thread, and is counted here, where the count can't be
- * left out. An unknown name takes the same path at the same cost and with the
- * same counts. The web process can name only a device that it knows, because it
- * can't make a device's MAC. A login's source and agent are only claims of the
- * web process.
+ * Argon2id hash on one thread, and is counted here, where no other process can
+ * skip the count. An unknown name takes the same path at the same cost and with
+ * the same counts. The web process can name only a device that it knows,
+ * because it can't make a device's MAC. A login's source and agent are only
+ * claims of the web process.
  */
 #include <string.h>
 

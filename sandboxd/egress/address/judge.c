@@ -114,11 +114,11 @@ judge_embedded(const uint8_t b[16], unsigned bits, uint8_t out[4])
 
 /*
  * Finds the IPv4 addresses that an IPv6 address may lead to. This machine or a
- * relay can forward a packet for such an address, as IPv4, to the IPv4 address
- * inside it (the inner address). So the inner address is judged as well, and
- * unless it is public, the IPv6 address is refused. A tool that can't reach
- * 10.0.0.1 does not reach it through 64:ff9b::a00:1, and a grant of one
- * spelling opens no other.
+ * relay can forward a packet for such an IPv6 address, as IPv4, to the IPv4
+ * address inside the IPv6 address (the inner address). So the inner address is
+ * judged as well, and unless it is public, the IPv6 address is refused. A tool
+ * that can't reach 10.0.0.1 does not reach it through 64:ff9b::a00:1, and a
+ * grant of one spelling opens no other.
  */
 static size_t
 inside(const uint8_t *b, const struct judge_prefixes *nat64,
@@ -163,8 +163,8 @@ inside(const uint8_t *b, const struct judge_prefixes *nat64,
 		memcpy(out[n], b + 12, 4);
 		n++;
 	}
-	/* The table above can't have the NAT64 prefix of a provider: for all
-	 * other networks that prefix is global unicast. */
+	/* The NAT64 prefix of a provider can't be in the table above, because
+	 * in all other networks that prefix is global unicast. */
 	for (size_t i = 0; i < nat64->n; i++)
 		if (address_prefix(
 			b, nat64->prefix[i].b, nat64->prefix[i].bits)) {
@@ -199,7 +199,8 @@ judge_address(const struct address *a, const struct judge_prefixes *nat64)
 	v = look_up(v6, sizeof(v6) / sizeof(v6[0]), a->b);
 	for (size_t i = 0; i < n; i++)
 		if ((in = judge_v4(inner[i])).class != JUDGE_PUBLIC) {
-			/* `in` explains the refusal better than v does. */
+			/* The verdict on the inner address explains the refusal
+			 * better than v does. */
 			in.class = JUDGE_NEVER;
 			return in;
 		}

@@ -18,9 +18,9 @@ enum {
 };
 
 /*
- * The tables of this network namespace, opened before confinement. A read from
- * the start gets a new table. Paths in /proc/self exist even if the unit hides
- * all of /proc but the processes (ProcSubset=pid).
+ * The tables of this network namespace, opened before confinement. Each read
+ * from the start gets the table of that moment. Paths in /proc/self exist even
+ * if the unit hides all of /proc but the processes (ProcSubset=pid).
  */
 static const struct {
 	const char *path;
@@ -53,8 +53,8 @@ listeners_close(struct listeners *l)
 	buf_free(&l->text);
 }
 
-/* Returns the state of a socket that anybody can reach. Connected UDP sockets
- * take datagrams from their peer alone, so they are no way in. */
+/* Returns the state in which a socket can be reached by anybody. Connected UDP
+ * sockets take datagrams from their peer alone, so they are no way in. */
 static unsigned
 state_of(enum netgrant_proto proto)
 {

@@ -115,9 +115,9 @@ run(struct attempt *a)
 	dial_start(a);
 }
 
-/* Starts waiting attempts, one of each net in turn. Does not nest: when an
- * attempt ends at once, pump is called again and returns, and this loop goes
- * on. */
+/* Starts waiting attempts, one of each net in turn. If an attempt ends at once,
+ * pump is called again. That inner call does nothing, and the loop of the outer
+ * call goes on. */
 static void
 pump(struct egress *g)
 {

@@ -11,8 +11,8 @@
 #include "policy.h"
 
 enum {
-	/* Bytes of 64 answers, the most that may wait for peek. With
-	 * IPC_QUEUE_FDS_MAX descriptors waiting the connection would be closed.
+	/* Bytes of 64 answers, the most that may wait for peek. If
+	 * IPC_QUEUE_FDS_MAX descriptors waited, the connection would be closed.
 	 */
 	ATTEMPT_UNREAD_BYTES = 64 * 20
 };

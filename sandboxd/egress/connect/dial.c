@@ -20,8 +20,9 @@ enum {
 	 * could take thousands of our descriptors at once, by a DNS name of its
 	 * own with 32 silent addresses. */
 	DIAL_TRYING_MAX = 8,
-	/* SYN retries: 1 + 2 + 4 + 8 s. If a socket is handed over while it
-	 * connects, only the kernel can end the attempt. */
+	/* The number of SYN retries: the kernel gives up after 1 + 2 + 4 + 8 s.
+	 * If a socket is handed over while it connects, only the kernel can end
+	 * the attempt. */
 	DIAL_SYN_RETRIES = 3,
 	DIAL_LATER_MS = 5 /* until peek's queue is looked at again */
 };
@@ -234,7 +235,7 @@ v4_first(struct attempt *a)
 	memcpy(a->address, sorted, k * sizeof(*sorted));
 }
 
-/* Tells whether there is an IPv6 address, which may have a NAT64 prefix. */
+/* Tells whether one of the addresses is IPv6 and so may have a NAT64 prefix. */
 static bool
 may_embed(const struct attempt *a)
 {

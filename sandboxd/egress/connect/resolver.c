@@ -78,9 +78,9 @@ exists(struct net *n, const struct dns_question *q)
 	enum net_right right;
 	char text[256];
 
-	/* No domain has a last label that begins with a digit (grantreq.c).
-	 * Some resolvers take such a name for an address: c-ares 1.34 does so
-	 * with 0177.0.0.1. */
+	/* No domain has a last label that begins with a digit (grantreq.c), so
+	 * such a name does not exist. Some resolvers take such a name for an
+	 * address: c-ares 1.34 does so with 0177.0.0.1. */
 	last = last != NULL ? last + 1 : q->name;
 	if (*last >= '0' && *last <= '9')
 		return false;
@@ -89,7 +89,7 @@ exists(struct net *n, const struct dns_question *q)
 		return false;
 	if ((right = net_resolves(n, q->name)) == NET_RIGHT)
 		return true;
-	/* A look-up asks for several types, but is reported for one only. */
+	/* A look-up asks for several types. It is reported once, for type A. */
 	if (q->type != DNS_TYPE_A)
 		return false;
 	snprintf(text, sizeof(text), "the name does not resolve: it is %s",

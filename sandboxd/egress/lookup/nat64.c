@@ -9,7 +9,7 @@
 enum {
 	/* Seconds for which an answer is used, whatever its TTL: the server
 	 * that answers must not decide this. A machine seldom moves between
-	 * networks, and a question a minute is no load for a name server. */
+	 * networks, and one question per minute is no load for a server. */
 	NAT64_FRESH_S = 60
 };
 
@@ -29,7 +29,7 @@ now_s(void)
 {
 	struct timespec t;
 
-	/* Sleep counts, because a machine may move while it sleeps. */
+	/* The time asleep counts: the machine may wake in another network. */
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	return t.tv_sec;
 }

@@ -13,8 +13,8 @@
 
 enum {
 	/* Bytes of messages on destroyed sockets that wait while we are busy.
-	 * If a message does not fit, the counts seen last are used for its
-	 * socket. */
+	 * If the message on a socket does not fit, the counts that were read
+	 * last are used for that socket. */
 	GONE_BUFFER = 1024 * 1024
 };
 

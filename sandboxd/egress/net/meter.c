@@ -8,8 +8,8 @@
 #include "log.h"
 
 enum {
-	/* A fast network moves some 10 MB in this time. A call can exceed its
-	 * limit by as much. */
+	/* The time between two looks at the counts. A fast network moves some
+	 * 10 MB in it, so a call can exceed its limit by as much. */
 	METER_TICK_MS = 100,
 	/* Time that NET_CLOSE waits for the last counts of sockets that were
 	 * just destroyed: the kernel sends the counts from a work queue. */

@@ -19,8 +19,8 @@ bool meter_works(const struct meter *);
 void meter_add(struct net *, int sock, const struct address *remote,
     uint16_t port, struct record *);
 /* Waits a little for the kernel's last counts of sockets that were just
- * destroyed, asks for all counts again, then calls done. Without sockets calls
- * done at once. */
+ * destroyed, asks for all counts again, then calls done. If the net has no
+ * sockets, calls done at once. */
 void meter_finish(struct net *, void (*done)(struct net *));
 void meter_forget(struct net *);
 

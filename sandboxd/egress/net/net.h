@@ -59,7 +59,8 @@ struct net {
 	struct relays relays;
 	struct resolvers resolvers;
 	unsigned nrelays, nresolvers;
-	/* of may_answer() in resolver.c; moves on with each answer */
+	/* of may_answer() in resolver.c: the answers so far have used up the
+	 * time until this moment */
 	uint64_t questions_us;
 	uint64_t close_request; /* of NET_CLOSE, while last counts come in */
 	bool closing;

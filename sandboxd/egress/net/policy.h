@@ -1,7 +1,8 @@
 /*
  * The rules for a connection: both lists of the net must have its host, and
- * each address of the host must be allowed. If the connection is not open, why
- * (n bytes) gets the reason: a sentence for the tool's author and the record.
+ * each address of the host must be allowed. If the connection is not allowed,
+ * why (n bytes) gets the reason: a sentence for the tool's author and the
+ * record.
  */
 #ifndef POLICY_H
 #define POLICY_H

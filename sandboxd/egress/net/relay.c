@@ -65,8 +65,8 @@ on_runner(evutil_socket_t fd, short what, void *arg)
 		n = rights_recv(r->pair, datagram, sizeof(datagram), 0);
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n <= 0) { /* closed, descriptors came, or an empty datagram:
-			       * the relay ends */
+		if (n <= 0) { /* the runner closed its end or sent descriptors
+			       * or an empty datagram: the relay ends */
 			relay_free(r);
 			return;
 		}
@@ -91,8 +91,8 @@ on_net(evutil_socket_t fd, short what, void *arg)
 	event_base_loopcontinue(r->net->egress->proc.base);
 	for (int i = 0; i < RELAY_BURST; i++) {
 		n = recv(r->udp, datagram, sizeof(datagram), MSG_DONTWAIT);
-		/* An error is about an earlier datagram (ICMP). The runner is
-		 * not told. */
+		/* Any other error is about an earlier datagram (ICMP). The loop
+		 * goes on, and the runner is not told. */
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0)

@@ -95,9 +95,9 @@ gone(struct peek_listener *l)
 	peek_table_remove(&table, l);
 }
 
-/* Makes the questions that egress has not answered ASKING again: they are asked
- * when egress is back. Their runners got nothing by the lost connection, so no
- * runner gets anything twice. */
+/* Puts the questions that egress has not answered back into ASKING. They are
+ * asked again when egress is back. Their runners got nothing by the lost
+ * connection, so no runner gets anything twice. */
 static void
 link_lost(void)
 {
@@ -371,7 +371,8 @@ serve(void)
 			else if (p[i].revents != 0)
 				gone(l);
 		}
-		/* Comes last: a new listener may get a place just freed. */
+		/* Comes last: a new listener may get a place that was just
+		 * freed, and p still has the events of the old listener. */
 		if (p[AT_DOOR].revents != 0)
 			on_door();
 	}

@@ -34,8 +34,8 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The new root is put together here; any directory that every host has will
- * do. */
+/* The place where the new root is put together: any directory that every host
+ * has will do. */
 #define ROOT "/tmp"
 
 enum {
@@ -165,8 +165,8 @@ static int
 load_filter(struct err *e)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int rc = ctx == NULL ? -ENOSYS : 0; /* seccomp is missing; lack of
-					     * memory is unlikely */
+	int rc = ctx == NULL ? -ENOSYS : 0; /* NULL: no seccomp, or no memory,
+					     * which is unlikely */
 
 	for (size_t i = 0; i < LENGTH(plain) && rc == 0; i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, plain[i], 0);

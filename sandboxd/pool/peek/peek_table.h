@@ -16,8 +16,8 @@
 #include "slots.h"
 
 enum {
-	/* Two for each slot: the slot's next runner may come before the end of
-	 * its last runner was seen. */
+	/* Two for each slot: a slot's next runner may come before peek has seen
+	 * that the former runner ended. */
 	PEEK_LISTENERS_MAX = 2 * SLOTS_MAX,
 	/* Connects of one call under way at once. More connects wait in the
 	 * kernel, each with the thread that called. */

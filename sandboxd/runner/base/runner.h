@@ -33,8 +33,8 @@ enum {
 				* 12 and 13 need about 30 */
 };
 
-/* The start directory of every tool, and the template's place before
- * pivot_root. */
+/* The start directory of every tool, and the place of the template (template.c)
+ * before pivot_root. */
 #define RUNNER_BASE "/tmp"
 /* TOOLBOX_BASE: the place of the root of commands before pivot_root.
  * RUNNER_MODULES: the place of granted modules in a root. */
@@ -47,8 +47,8 @@ struct toolbox;
 struct zygote {
 	struct filter *filter; /* compiled seccomp program for kind PYTHON */
 	struct filter *command_filter; /* the same for kind COMMAND */
-	/* The two programs for runners that are granted hosts. Both are NULL if
-	 * the kernel has no seccomp notifications. */
+	/* The same two programs for runners that are granted hosts. Both are
+	 * NULL if the kernel has no seccomp notifications. */
 	struct filter *network_filter, *command_network_filter;
 	struct toolbox *toolbox; /* toolbox.c */
 	int store;               /* the module store, or -1 */
@@ -59,8 +59,8 @@ struct zygote {
 	struct buf layers;    /* name=state lines for POOL_REPORT */
 };
 
-/* A runner's data while the runner gets ready. fork has its profile. No call is
- * known yet. */
+/* A runner's data while the runner gets ready. The member fork has the runner's
+ * profile. No call is known yet. */
 struct runner {
 	const struct zygote *zygote;
 	const struct ipc_fork *fork;

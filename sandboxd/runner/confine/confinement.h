@@ -1,6 +1,6 @@
 /*
- * The rights that a runner gives up, in which order, and the fork that begins
- * the runner.
+ * The order in which a runner gives up its rights, and the fork that begins the
+ * runner.
  */
 #ifndef CONFINEMENT_H
 #define CONFINEMENT_H

@@ -260,7 +260,7 @@ struct rule {
 /* clang-format off */
 static const struct rule judged[] = {
 	NONE_OF(clone, 0, CLONE_REFUSED),
-	/* Huge pages come from a pool of the whole machine. */
+	/* Huge pages come from one pool for the whole machine. */
 	NONE_OF(mmap, 3, MAP_HUGETLB),
 	/* RENAME_WHITEOUT makes a device node without asking for a right. */
 	NONE_OF(renameat2, 4, ~(RENAME_NOREPLACE | RENAME_EXCHANGE)),
@@ -323,7 +323,7 @@ static const struct rule judged[] = {
 	EQ(fcntl, 1, F_GETFL), EQ(fcntl, 1, F_GETLK), EQ(fcntl, 1, F_OFD_GETLK),
 	EQ(fcntl, 1, F_GETPIPE_SZ), EQ(fcntl, 1, F_GET_SEALS),
 	/* For isatty, window size, bytes waiting, close-on-exec, non-blocking.
-	 * All others (TIOCSTI) are refused, whatever the upper 32 bits. */
+	 * Other requests (TIOCSTI) are refused, whatever the upper 32 bits. */
 	EQ(ioctl, 1, TCGETS), EQ(ioctl, 1, TIOCGWINSZ), EQ(ioctl, 1, FIONREAD),
 	EQ(ioctl, 1, FIONBIO), EQ(ioctl, 1, FIOCLEX), EQ(ioctl, 1, FIONCLEX),
 	EQ(prctl, 0, PR_SET_NAME), EQ(prctl, 0, PR_GET_NAME),

@@ -123,7 +123,8 @@ child_serve(const struct runner *r, enum runner_kind kind, bool rehearsing)
 	expect(IPC_EXECUTE, &execute);
 	if (limits_call(&execute, kind == RUNNER_COMMAND) == -1)
 		return -1;
-	/* ARGUMENTS and SECRETS come only after the intent row's commit. */
+	/* ARGUMENTS and SECRETS come only after the commit of the intent row.
+	 * Until then there is time to prepare the code. */
 	if (kind == RUNNER_PYTHON)
 		python_prepare(&execute, rehearsing || waiting());
 	expect(IPC_ARGUMENTS, &arguments);

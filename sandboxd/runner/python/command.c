@@ -237,8 +237,8 @@ serve(struct command *c, struct pipes *p, pid_t pid)
 		    c->err.total > c->err.kept.max)
 			(void)nanosleep(&pause, NULL);
 	}
-	/* The rest of the command's output is in the pipes, and a pipe holds no
-	 * more than CHUNK bytes. */
+	/* The rest of the command's output is in the pipes. A pipe holds no
+	 * more than CHUNK bytes, so these calls empty both pipes. */
 	take(&p->out[0], &c->out, CHUNK);
 	take(&p->err[0], &c->err, CHUNK);
 }

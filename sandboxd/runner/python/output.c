@@ -49,7 +49,8 @@ output_pipe(void)
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
-	/* Both ends are above 2, because 0 to 3 are taken. */
+	/* Both ends are above 2, because 0 to 3 are taken. So dup2 replaces
+	 * neither end. */
 	if (dup2(fds[1], STDOUT_FILENO) == -1 ||
 	    dup2(fds[1], STDERR_FILENO) == -1)
 		return -1;

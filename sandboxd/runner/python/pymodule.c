@@ -1,7 +1,7 @@
 /*
  * See pymodule.h. One piece of a tree is on its way at a time. So no pieces
  * gather in sandboxd, and an installer is only as fast as the store writes. If
- * a call of another kind sends a piece, sandboxd ends its tool (channel.c).
+ * a call of another kind sends a piece, sandboxd ends that call (channel.c).
  */
 #include "pymodule.h"
 

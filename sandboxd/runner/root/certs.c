@@ -6,9 +6,9 @@
  * The certificates are copied in two forms, as Debian's update-ca-certificates
  * makes them. The first is a directory of certificates under the hashes of
  * their subjects (openssl-rehash(1)). From it a client reads only the one or
- * two certificates that it needs. To read a bundle of 140 takes 10 ms. The
- * variable SSL_CERT_DIR names the directory to OpenSSL. The second form is the
- * bundle, for programs that look for the bundle.
+ * two certificates that it needs. To read a bundle of 140 certificates takes 10
+ * ms. The variable SSL_CERT_DIR names the directory to OpenSSL. The second form
+ * is the bundle, for programs that look for the bundle.
  *
  * Certificates are public. A file of the host that by mistake also holds a
  * private key is left out, and so is a file that the pool's user can't read. If

@@ -127,11 +127,12 @@ out:
 
 /*
  * Makes names resolve for a runner that is granted hosts. The resolver connects
- * to 127.0.0.1, where this namespace has no listener, and reaches
- * sandboxd-egress instead. It uses TCP, so that a query is one connect(2) and
- * one stream. For a runner without hosts, a name that isn't in /etc/hosts is
- * unknown at once. The bind mount has its source's flags, so it is read-only.
- * Called before toolbox_mounts(), which binds this /etc.
+ * to 127.0.0.1. Nothing listens there in this namespace: the runner gets a
+ * connection to sandboxd-egress, which is the name server. The resolver uses
+ * TCP, so that a query is one connect(2) and one stream. For a runner without
+ * hosts, a name that isn't in /etc/hosts is unknown at once. The bind mount has
+ * its source's flags, so it is read-only. Called before toolbox_mounts(), which
+ * binds this /etc.
  */
 int
 etc_names(struct runner *r)
