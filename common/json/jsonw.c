@@ -97,7 +97,8 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 				continue;
 			}
 		}
-		buf_put(b, p + from, i - from);
+		if (i > from)
+			buf_put(b, p + from, i - from);
 		if (c == '"' || c == '\\') {
 			buf_putc(b, '\\');
 			buf_putc(b, c);
