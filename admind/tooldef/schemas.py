@@ -87,7 +87,7 @@ class Schemas:
         return self.files[name]
 
     def named(self, ref, here):
-        """The value that a `$ref` names, and the file that it stands in."""
+        """Returns the value that a `$ref` names, and the file that holds it."""
         if ref == "limit.h":
             return self.limits, here
         name, _, pointer = ref.partition("#")
