@@ -30,6 +30,7 @@
 #include "op.h"
 #include "own_run.h"
 #include "tlv.h"
+#include "waits.h"
 
 /* Makes no row if the epoch of the sandbox has ended. */
 static const struct db_stmt open_row = {"own_open",
@@ -140,7 +141,8 @@ void
 own_run(struct admind *a, const struct own_what *w, own_cb *cb, void *arg)
 {
 	uint64_t created_us = now_us();
-	uint64_t deadline_us = created_us + w->wait_ms * UINT64_C(1000);
+	uint64_t deadline_us =
+	    created_us + (uint64_t)wait_ms((int)w->wait_ms) * 1000;
 	struct own *o = calloc(1, sizeof(*o));
 	struct ipc_hash digest;
 	struct db_params p;

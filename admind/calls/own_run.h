@@ -24,7 +24,8 @@ struct own_what {
 	 * the intent. */
 	const struct buf *material;
 	uint32_t timeout_ms; /* after this, sandboxd ends the run */
-	uint32_t wait_ms;    /* for queue, start of a runner, run, and answer */
+	uint32_t wait_ms;    /* for queue, start of a runner, run, and answer;
+			      * wait_ms() makes it longer (waits.h) */
 };
 
 enum own_how {

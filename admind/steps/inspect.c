@@ -18,8 +18,10 @@
 #include "own_run.h"
 #include "step.h"
 #include "version.h"
+#include "waits.h"
 
 enum {
+	/* Importing a module takes less on an ordinary machine (waits.h). */
 	INSPECT_TIMEOUT_MS = 10 * 1000,
 	/* time for the queue, the start of a runner, the run, and the answer */
 	INSPECT_WAIT_MS = QUEUE_MS + INSPECT_TIMEOUT_MS + 10 * 1000,
@@ -67,7 +69,7 @@ job_inspect(struct job *j, const struct subject *what, const char *name,
 	    .protocol = j->protocol,
 	    .arguments = ipc_str("{}"),
 	    .kept = ipc_str("{}"),
-	    .timeout_ms = INSPECT_TIMEOUT_MS,
+	    .timeout_ms = (uint32_t)wait_ms(INSPECT_TIMEOUT_MS),
 	    .wait_ms = INSPECT_WAIT_MS};
 	struct buf material;
 	struct inspect *in;
@@ -143,7 +145,7 @@ not_inspected(struct inspect *in, enum failure failure)
 		    "%s could not be inspected: timeout, it did not end within "
 		    "%d s. What stands outside main runs then: move slow work "
 		    "into main, and try again if the machine was busy",
-		    what, INSPECT_TIMEOUT_MS / 1000);
+		    what, wait_ms(INSPECT_TIMEOUT_MS) / 1000);
 		break;
 	case FAILURE_LIMIT:
 		snprintf(text, sizeof(text),

@@ -26,7 +26,7 @@ defaults
     timeout server 10m
 listen balancer
     bind 127.0.0.1:{self.port}
-    server one {to[0]}:{to[1]} {header} check check-send-proxy inter 100ms
+    server one {to[0]}:{to[1]} {header} check check-send-proxy inter 1s
 """)
         with open(os.path.join(self.dir, "log"), "ab") as log:
             self.process = subprocess.Popen(["haproxy", "-db", "-f", conf], stdout=log, stderr=log,
