@@ -8,7 +8,6 @@
 
 #include "ids.h"
 
-static const char hex_digits[] = "0123456789abcdef";
 static const char b64_alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -70,8 +69,8 @@ uuid_text(const struct ipc_id *id, char out[UUID_TEXT_LEN + 1])
 	for (size_t i = 0; i < sizeof(id->b); i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			*o++ = '-';
-		*o++ = hex_digits[id->b[i] >> 4];
-		*o++ = hex_digits[id->b[i] & 15];
+		*o++ = hex_char(id->b[i] >> 4);
+		*o++ = hex_char(id->b[i]);
 	}
 	*o = '\0';
 }
@@ -105,8 +104,8 @@ hex_encode(const void *p, size_t n, char *out)
 	const uint8_t *in = p;
 
 	for (size_t i = 0; i < n; i++) {
-		out[2 * i] = hex_digits[in[i] >> 4];
-		out[2 * i + 1] = hex_digits[in[i] & 15];
+		out[2 * i] = hex_char(in[i] >> 4);
+		out[2 * i + 1] = hex_char(in[i]);
 	}
 	out[2 * n] = '\0';
 }

@@ -21,6 +21,13 @@ void uuid_v7(struct ipc_id *);   /* RFC 9562 section 5.7 */
 void uuid_text(const struct ipc_id *, char out[UUID_TEXT_LEN + 1]);
 /* Parses strict 8-4-4-4-12 lower- or upper-case hex. 0 or -1. */
 int uuid_parse(const char *, size_t, struct ipc_id *);
+/* Returns the lower-case hex digit of the low four bits. */
+static inline char
+hex_char(unsigned v)
+{
+	return "0123456789abcdef"[v & 15];
+}
+
 /* Returns the value of a hex digit of either case, or -1. */
 static inline int
 hex_digit(int c)

@@ -93,8 +93,8 @@ struct httpd_draining {
 	 * later all connections are cut. May be NULL. */
 	void (*late)(void *arg);
 	/* Called once, when no connection is left or all were cut. The loop
-	 * calls done. Only if there is no memory for a timer, httpd_drain
-	 * itself calls done. */
+	 * calls done. Only if memory for a timer runs out, httpd_drain itself
+	 * calls done. */
 	void (*done)(void *arg);
 	void *arg;
 };

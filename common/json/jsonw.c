@@ -78,7 +78,7 @@ jsonw_arr_end(struct jsonw *w)
 static void
 quote(struct buf *b, const uint8_t *p, size_t n)
 {
-	char escape[7] = {'\\', 'u', '0', '0'}; /* and a NUL */
+	char escape[6] = {'\\', 'u', '0', '0'};
 	size_t i = 0, from = 0, len;
 	uint8_t c;
 
@@ -110,8 +110,9 @@ quote(struct buf *b, const uint8_t *p, size_t n)
 		else if (c < 0x80) {
 			/* no printf, for speed: a text may hold many of
 			 * these */
-			hex_encode(&c, 1, escape + 4);
-			buf_put(b, escape, sizeof(escape) - 1);
+			escape[4] = hex_char(c >> 4);
+			escape[5] = hex_char(c);
+			buf_put(b, escape, sizeof(escape));
 		} else
 			buf_puts(b, "\xef\xbf\xbd");
 		from = ++i;
