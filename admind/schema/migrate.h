@@ -15,7 +15,7 @@
 struct migration {
 	int version; /* 1, 2, 3 ... without gaps */
 	const char *name;
-	struct ipc_hash sha256; /* of sql */
+	struct ipc_hash sha256; /* of sql, or the one of sql/landed.txt */
 	const char *sql;
 };
 

@@ -1,28 +1,28 @@
--- 0002: any node closes what a node that is gone left open past its deadline
--- (docs/decisions/0077; tests/integration/test_nodes.py).
+-- 0002: if a node is gone, any node closes the executions that it left open
+-- past their deadlines (docs/decisions/0077; tests/integration/test_nodes.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
--- When each node's admind was last at the database, and since when without a
--- gap, by the database's clock.
+-- The time at which each node's admind was last at the database, and the time
+-- since when it has been there without a gap. Both are by the database's clock.
 CREATE TABLE nodes (
 	node text PRIMARY KEY CHECK (actor_ok(node)),
 	since timestamptz NOT NULL,
 	seen_at timestamptz NOT NULL
 );
 
--- Executions that another node closed as lost because their own was gone. A node
--- that was only away comes back with the record, which then counts: once, and
--- within a day.
+-- Executions that another node closed as lost because their own node was gone.
+-- A node that was only away comes back with the record. The record then
+-- replaces the loss, once, and only within a day.
 CREATE TABLE executions_presumed (
 	id uuid PRIMARY KEY,
 	at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Says that p_node is here, and closes as lost at most p_rows executions whose
+-- Notes that p_node is here. Closes as lost at most p_rows executions whose
 -- deadline passed more than p_grace seconds ago and whose owner is gone: its
--- epoch is unknown, or its node was not seen for p_gone seconds. Who was not here
--- itself all that time can't say so of others: all of them were away if the
--- database was. Returns how many.
+-- epoch is unknown, or its node was not seen for p_gone seconds. A node that
+-- was not here itself all that time can't say so of others: if the database was
+-- away, all of them were. Returns how many were closed.
 CREATE FUNCTION nodes_sweep(p_node text, p_grace bigint, p_gone bigint, p_rows bigint)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -55,8 +55,9 @@ BEGIN
 	RETURN n;
 END $$;
 
--- Is this execution presumed to be lost, and does p_epoch own it? Then it is
--- neither counted nor found as lost any more, and in line to be as what it is.
+-- Returns whether this execution is presumed to be lost and p_epoch owns it. If
+-- so, it is neither counted nor found as lost any more. It waits in the queue
+-- and is counted by the end that it has then.
 CREATE FUNCTION execution_unpresume(p_id uuid, p_epoch uuid) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -90,7 +91,8 @@ BEGIN
 	RETURN true;
 END $$;
 
--- As in sql/schema/executions.sql; and the owner may say what was only presumed.
+-- Replaces the function of sql/schema/executions.sql. The owner may now also
+-- correct an end that was only presumed.
 CREATE OR REPLACE FUNCTION executions_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'INSERT' THEN
@@ -155,7 +157,7 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- As in sql/schema/executions.sql, likewise.
+-- Replaces the function of sql/schema/executions.sql, for the same reason.
 CREATE OR REPLACE FUNCTION execution_close(p_id uuid, p_epoch uuid, p_outcome text,
     p_failure text, p_delivered boolean, p_started timestamptz,
     p_ended timestamptz, p_cpu_us bigint, p_stdout text, p_result text,

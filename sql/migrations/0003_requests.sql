@@ -1,18 +1,20 @@
--- 0003: requests say what is in their way, and one principal's do not fill a queue
--- (tests/database/test_requests.py).
+-- 0003: requests say what is in their way, and the requests of one principal do
+-- not fill a queue (tests/database/test_requests.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
--- Bounds pending requests for modules and hosts, as publish_room() bounds those for
--- versions: their bounds are a tool's and a server's, and one principal makes as many
--- tools and servers as it likes. 256 is eight tools' or servers' worth. Sources ask for
--- their review and their hosts by the same functions.
+-- Bounds pending requests for modules and hosts, as publish_room() bounds those
+-- for versions. So far only the requests of each tool or of each server were
+-- bounded, and one principal makes as many tools and servers as it likes. 256
+-- is as much as eight tools or servers may have. Sources ask for their review
+-- and their hosts by the same functions.
 
 CREATE FUNCTION grants_pending_max() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 256';
 CREATE INDEX approval_requests_grants_idx ON approval_requests (requested_by, kind)
     WHERE kind IN ('module', 'network') AND state = 'pending';
 
--- May this principal have one more? As publish_room(), two at once may both be last.
+-- Returns whether this principal may have one more request. As for
+-- publish_room(), two at once may both be the last.
 CREATE FUNCTION grants_room(p_kind text, p_actor text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT count(*) < grants_pending_max() FROM (SELECT FROM approval_requests a
@@ -20,10 +22,11 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    AND a.kind IN ('module', 'network') LIMIT grants_pending_max()) x
 $$;
 
--- A trigger, so that no way to ask is left out. A request that grants_refresh() puts in
--- the place of another of its subject needs no room: whoever is beyond the bound (two at
--- once) would else make other people's decisions fail. An administrator is not a client
--- that hides requests from administrators.
+-- This is a trigger, so that it covers every way to ask. A request that
+-- grants_refresh() puts in the place of another of its subject needs no room.
+-- Otherwise a principal beyond the bound (because of two requests at once)
+-- would make other people's decisions fail. An administrator has no bound,
+-- because he is not a client that hides requests from administrators.
 CREATE FUNCTION approval_requests_room() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF mcpbox.authority_now() = 'principal'
@@ -42,8 +45,9 @@ END $$;
 CREATE TRIGGER room BEFORE INSERT ON approval_requests FOR EACH ROW
     WHEN (NEW.kind IN ('module', 'network')) EXECUTE FUNCTION approval_requests_room();
 
--- As in sql/schema/store.sql. A principal without room asks for nothing more, and keeps
--- no other's needs from being asked for.
+-- Replaces the function of sql/schema/store.sql. For a principal without room
+-- it asks for nothing more, but it still asks for the needs of other
+-- principals.
 CREATE OR REPLACE FUNCTION module_need_ask() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -81,12 +85,13 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
--- Beside a request.
+-- The circumstances of a request.
 
--- Secrets that a version names and that its server lacks: absent, or empty (their
--- tokens or their values are still to come). A call with one fails, and a reviewer
--- should know: the name may be misspelt, and whoever makes a secret of it later
--- gives its value to this version.
+-- Returns secrets that a version names and that its server lacks. They are
+-- absent, or empty because their tokens or values are still to come. A call of
+-- the version fails then. A reviewer should know this: the name may be
+-- misspelt, and somebody who later makes a secret of this name gives its value
+-- to this version.
 CREATE FUNCTION secrets_missing(v tool_versions) RETURNS json
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce(json_agg(json_build_object('name', k.key, 'state',
@@ -95,7 +100,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    ON x.server_id = v.server_id AND x.key = k.key WHERE x.value IS NULL
 $$;
 
--- As in sql/schema/approvals.sql, with that bound.
+-- Replaces the function of sql/schema/approvals.sql. For a version it also has
+-- the secrets that are missing.
 CREATE OR REPLACE FUNCTION approval_circumstances(a approval_requests) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT '"review":' || to_json(review_mode(a.kind)) || ',"affected_tools":'
@@ -111,9 +117,10 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    secrets_missing(v)::text FROM tool_versions v WHERE v.id = a.subject), '[]') ELSE '' END
 $$;
 
--- How the fetching of a requested module stands, for whoever asked; null: it is in
--- the store. Without an index, or where the index has none that fits, the error says
--- so, and nothing but an administrator's hand brings the module here.
+-- Returns the state of the fetching of a requested module, for the principal
+-- that asked. Null: the module is in the store. If there is no index, or
+-- nothing in the index fits, the error says so. Then only an administrator can
+-- bring the module here by hand.
 CREATE FUNCTION module_fetch_json(p_name text, p_version text) RETURNS json
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('state', i.state, 'error', i.error)
@@ -121,8 +128,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    AND i.state <> 'done'
 $$;
 
--- As in sql/schema/modules.sql. A module that is asked for already says what keeps it
--- from being fetched.
+-- Replaces the function of sql/schema/modules.sql. If a module is asked for
+-- already, the error says what keeps it from being fetched.
 CREATE OR REPLACE FUNCTION request_module(p_request uuid, p_subject uuid, p_tool uuid,
     p_name text, p_version text, p_justification text, p_actor text,
     OUT module text)

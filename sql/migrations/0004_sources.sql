@@ -5,10 +5,11 @@ SET LOCAL search_path = mcpbox, pg_temp;
 ---------------------------------------------------------------------------
 -- Sources on this machine.
 
--- As in sql/schema/sources.sql; an address of this machine is one as any other. It is reached only if
--- an administrator grants it, with its port (host_private), and never if it is a
--- listener of this suite (egress). By its address alone: what `localhost` means, each
--- program decides for itself.
+-- Replaces the function of sql/schema/sources.sql. The URL may now have an
+-- address of this machine. Such an address is reached only if an administrator
+-- grants it, with its port (host_private), and never if it is a listener of
+-- this suite (egress). The URL must have the address itself and not
+-- `localhost`, because each program decides for itself what that name means.
 CREATE OR REPLACE FUNCTION source_url_wrong(p_url text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -59,29 +60,32 @@ BEGIN
 END $$;
 
 ---------------------------------------------------------------------------
--- The quarantine. An imported tool whose definition at the other server is not the
--- one that was approved does not serve: it is in no list, and a call hears why. The
--- definition of before is not called either (each call compares it with what the
--- server has: decision 0050). It ends when a version comes to serve: one that a person
--- approved, or the one of before, where the server has its definition again.
+-- The quarantine. If the definition of an imported tool at the other server is
+-- not the one that was approved, the tool does not serve: it is in no list, and
+-- a caller is told why. The approved definition is not called either, because
+-- each call compares it with the definition that the server has (decision
+-- 0050). The quarantine ends when a version comes to serve. This is a version
+-- that a person approved, or the former version, if the server has its
+-- definition again.
 
 ALTER TABLE imported_tools
 	ADD COLUMN quarantined_at timestamptz,
 	-- changed: the server has another definition; gone: it has none
 	ADD COLUMN quarantined_why text CHECK (quarantined_why IN ('changed', 'gone')),
-	ADD COLUMN quarantined_version uuid REFERENCES tool_versions (id), -- what served
+	ADD COLUMN quarantined_version uuid REFERENCES tool_versions (id), -- the one that served
 	ADD CHECK ((quarantined_at IS NULL) = (quarantined_why IS NULL)
 	    AND (quarantined_at IS NULL) = (quarantined_version IS NULL));
 
--- The pin of a version: the SHA-256 of the definition that was read. Null: it is
--- no tool of another server.
+-- Returns the pin of a version: the SHA-256 of the definition that was read.
+-- Null: the version is no tool of another server.
 CREATE FUNCTION version_pin(v tool_versions) RETURNS text
 LANGUAGE sql STABLE AS $$
 	SELECT CASE WHEN v.kind = 'mcp' THEN
 	    mcpbox.version_text(v.preimage, 16)::json ->> 'sha256' END
 $$;
 
--- t's server and t are locked. Calls that run are cancelled, as by any withdrawal.
+-- Puts a tool into quarantine. The caller has locked the tool's server and the
+-- tool. Running calls are cancelled, as by any withdrawal.
 CREATE FUNCTION quarantine(t tools, p_why text, p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -94,8 +98,9 @@ BEGIN
 	    'definition', p_why)::text);
 END $$;
 
--- The server has the definition that was approved again: a version with another one,
--- which waits for a decision, is out of date.
+-- Ends the quarantine of a tool, because the server has the approved definition
+-- again. A version with another definition that waits for a decision is out of
+-- date, so it is rejected.
 CREATE FUNCTION quarantine_return(t tools, p_version uuid, p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -120,13 +125,15 @@ BEGIN
 	    quarantined_version = NULL WHERE tool_id = NEW.id AND quarantined_at IS NOT NULL;
 	RETURN NULL;
 END $$;
--- Its name sorts before `callable`: triggers fire by name, and whoever deletes a source
--- has these rows before its turn there.
+-- The name of this trigger sorts before `callable`, because triggers fire by
+-- name. The deletion of a source locks these rows before callable_turn, so all
+-- others must do so, too.
 CREATE TRIGGER back_from_quarantine AFTER UPDATE OF serving_version ON tools FOR EACH ROW
     WHEN (OLD.serving_version IS NULL AND NEW.serving_version IS NOT NULL AND NEW.object = 'tool')
     EXECUTE FUNCTION quarantine_over();
 
--- What a call of it hears; null: it is in no quarantine.
+-- Returns what a caller of the tool is told. Null: the tool is not in
+-- quarantine.
 CREATE FUNCTION quarantine_words(p_tool uuid) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT 'this tool is in quarantine since ' || json_time(i.quarantined_at) || ': '
@@ -137,8 +144,9 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	FROM imported_tools i WHERE i.tool_id = p_tool AND i.quarantined_at IS NOT NULL
 $$;
 
--- As in sql/schema/approvals.sql; and never another server's tool: a person reads each
--- of its definitions (decision 0050), also one that a rollback or a client brings back.
+-- Replaces the function of sql/schema/approvals.sql. A policy now never
+-- approves a tool of another server. A person reads each of its definitions
+-- (decision 0050), also one that a rollback or a client brings back.
 CREATE OR REPLACE FUNCTION tool_automatic(p_tool uuid, p_version uuid) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT v.kind <> 'mcp'
@@ -158,8 +166,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	WHERE t.id = p_tool AND v.id = p_version
 $$;
 
--- As in sql/schema/approvals.sql; of a tool in quarantine the version that would come
--- back.
+-- Replaces the function of sql/schema/approvals.sql. For a tool in quarantine,
+-- it revokes the version that would come back.
 CREATE OR REPLACE FUNCTION act_tool_revoke(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -185,9 +193,10 @@ BEGIN
 	RETURN json_build_object('id', t.id, 'revoked_version_id', v)::text;
 END $$;
 
--- A call met another definition than the one it was pinned to. By sandboxd's word,
--- which can so put a tool into quarantine, and nothing else. Returns the source to be
--- listed; null: the version does not serve, or has no source any more.
+-- Puts a tool into quarantine, because a call met another definition than the
+-- one it was pinned to. sandboxd says so. With a wrong word it can put a tool
+-- into quarantine, and nothing else. Returns the source to be listed. Null: the
+-- version does not serve, or has no source any more.
 CREATE FUNCTION source_changed(p_version uuid) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -206,11 +215,12 @@ BEGIN
 	RETURN i.source_id;
 END $$;
 
--- As in sql/schema/sources.sql; serving tools that have another definition now go into
--- quarantine; those whose approved definition is there again come out of it, if a
--- person or a client had the source listed (a server that changes back and forth
--- between calls does not get its tool out by that). Its server is locked before the
--- source, and alone, as by source_import().
+-- Replaces the function of sql/schema/sources.sql. Serving tools that have
+-- another definition now go into quarantine. Tools whose approved definition is
+-- there again come out of it, if a person or a client had the source listed.
+-- (So a server that changes a definition back and forth between calls does not
+-- get its tool out.) The source's server is locked before the source, and
+-- exclusively, as by source_import().
 DROP FUNCTION source_discovered(uuid, bytea);
 CREATE FUNCTION source_discovered(p_source uuid, p_body bytea, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -290,8 +300,8 @@ BEGIN
 	    || ' decides; nothing else is to be done.' END)::text;
 END $$;
 
--- What of a source in quarantine is to be put before a person: the server has a
--- definition that is neither waiting nor refused already.
+-- Returns the tools in quarantine that are to be put before a person: those of
+-- which the server has a definition that neither waits nor was refused already.
 CREATE FUNCTION quarantine_wanted(p_source uuid) RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT i.upstream FROM imported_tools i
@@ -305,7 +315,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	ORDER BY i.upstream LIMIT 200	-- SOURCE_NAMES_MAX
 $$;
 
--- As in sql/schema/sources.sql; or the version that serves.
+-- Replaces the function of sql/schema/sources.sql. The definition may now also
+-- be that of the version that serves.
 CREATE OR REPLACE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
 	SELECT bool_or(mcpbox.version_pin(v) = p_sha256)
@@ -316,7 +327,8 @@ LANGUAGE sql STABLE AS $$
 	WHERE t.id = p_tool
 $$;
 
--- As in sql/schema/sources.sql; a request for a tool in quarantine says so.
+-- Replaces the function of sql/schema/sources.sql. A request for a tool in
+-- quarantine says that it is in quarantine.
 CREATE OR REPLACE FUNCTION source_import(p_source uuid, p_names text[], p_arguments text[],
     p_skipped text, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -381,7 +393,8 @@ BEGIN
 	    || json_array_length(p_skipped::json) || ' were skipped, each with its reason.' END)::text;
 END $$;
 
--- As in sql/schema/tools.sql, with that.
+-- Replaces the function of sql/schema/tools.sql. The answer now says whether
+-- the tool is in quarantine.
 CREATE OR REPLACE FUNCTION tool_item(p_id uuid) RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN

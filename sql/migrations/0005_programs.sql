@@ -1,13 +1,15 @@
--- 0005: what a command ran as, for the export of records (admind/adminq_records.c),
--- and circuit breakers that open sooner (docs/decisions/0082).
+-- 0005: the program and the arguments of a command, for the export of records
+-- (admind/adminq_records.c), and circuit breakers that open sooner
+-- (docs/decisions/0082).
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
--- Commands. The version says the program and its arguments' places, the record
--- what the caller put there.
+-- Commands. The version has the program and the places of its arguments. The
+-- record has what the caller put into these places.
 
--- One item of argv: its places filled as sandboxd/runner/harness/mcpbox_command.py
--- does; null: an argument was not given, so the item was left out.
+-- Returns one item of argv, with its places filled as by
+-- sandboxd/runner/harness/mcpbox_command.py. Null: an argument was not given,
+-- so the item was left out.
 CREATE FUNCTION command_item(p_item text, p_given jsonb) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -31,9 +33,10 @@ BEGIN
 	END LOOP;
 END $$;
 
--- The program and what stood after it, of a command's version; null: it is no
--- command. Arguments that a record has cut are no JSON any more: then the places
--- stay as they are. As its owner: the run-time role takes no version apart itself.
+-- Returns the program of a command's version and the program's arguments. Null:
+-- the version is no command. If a record has cut the caller's arguments, they
+-- are no JSON any more, and the places stay as they are. The function runs as
+-- its owner, because the run-time role may not take a version apart itself.
 CREATE FUNCTION command_argv(p_version uuid, p_arguments text) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -57,8 +60,9 @@ BEGIN
 	    WHERE item IS NOT NULL), '[]');
 END $$;
 
--- The program's exit code in a record's result; null: a signal ended it, it did
--- not begin, or the record was cut before the place.
+-- Returns the program's exit code in a record's result. Null: a signal ended
+-- the program, the program did not begin, or the record was cut before the exit
+-- code.
 CREATE FUNCTION command_exit_code(p_result text) RETURNS int
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT coalesce(
@@ -67,7 +71,7 @@ LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 ---------------------------------------------------------------------------
--- Breakers. What an administrator has set stays.
+-- Breakers. A value that an administrator has set stays.
 
 UPDATE setting_keys SET "default" = x.value FROM (VALUES
     ('breaker_session_calls', '1000'), ('breaker_session_repeats', '20'),

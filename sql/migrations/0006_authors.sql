@@ -1,12 +1,13 @@
--- 0006: what an author is told: names where ids are taken, a schema that contradicts
--- main, one whole record, and what an imported document's tools still need
--- (tests/database/test_authors.py, tests/integration/test_authors.py).
+-- 0006: help for authors: names where ids are taken, contradictions between a
+-- schema and main, one whole record, and the needs of an imported document's
+-- tools (tests/database/test_authors.py, tests/integration/test_authors.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
--- Each line of p_refs is a kind and a name. A row each, in their order: how many
--- things are meant, one's id, and the whole names of the first few. A name is a
--- server's own; of anything else that in its server, or server__name. Only what the
--- token may name is found (null, null: everything).
+-- Each line of p_refs is a kind and a name. Returns a row for each line, in
+-- their order: how many objects the line can mean, the id of one, and the whole
+-- names of the first few. A server is named by its own name. Any other object
+-- is named by its name in its server, or by server__name. Only objects that the
+-- token may name are found (null, null: everything).
 CREATE FUNCTION manage_named(p_refs text, p_allow text, p_deny text)
 RETURNS TABLE (n bigint, id uuid, likes text)
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -38,7 +39,7 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	GROUP BY r.pos ORDER BY r.pos
 $$;
 
--- The JSON Schema types that a schema names outright, or null.
+-- Returns the JSON Schema types that a schema names outright, or null.
 CREATE FUNCTION schema_types(p json) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT CASE WHEN 'number' = ANY (t) THEN t || 'integer'::text ELSE t END
@@ -47,10 +48,11 @@ LANGUAGE sql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 	    WHEN 'array' THEN ARRAY(SELECT json_array_elements_text(p -> 'type')) END AS t) x
 $$;
 
--- Where the schema that an author gave (p_given) lets in what main, by its signature's
--- schema (p_main), does not take, or leaves out what it needs; null: nowhere. Only what
--- is certain: properties by their names, types that both name and that share nothing,
--- and what is required where no other keyword could require it.
+-- Returns where the schema that an author gave (p_given) contradicts the schema
+-- of main's signature (p_main): it lets in what main does not take, or leaves
+-- out what main needs. Null: nowhere. Only certain contradictions are found:
+-- names of properties, types that both schemas name and that have nothing in
+-- common, and required properties if no other keyword could require them.
 CREATE FUNCTION schema_contradiction(p_given bytea, p_main bytea) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -95,8 +97,8 @@ BEGIN
 	RETURN CASE WHEN said <> '{}' THEN left(array_to_string(said, '; '), 600) END;
 END $$;
 
--- mcpbox_get_tool_logs, as in sql/schema/manage.sql: with an execution that one alone,
--- its output whole.
+-- mcpbox_get_tool_logs. Replaces the function of sql/schema/manage.sql. With
+-- p_execution it returns that execution alone, with its whole output.
 DROP FUNCTION manage_get_logs(uuid, bigint);
 CREATE FUNCTION manage_get_logs(p_id uuid, p_limit bigint, p_execution uuid DEFAULT NULL)
 RETURNS text
@@ -146,8 +148,9 @@ BEGIN
 	    WHERE t.id = p_id AND t.deleted_at IS NULL);
 END $$;
 
--- What versions of one server need and it does not have yet: hosts without a grant,
--- secrets without a value (`made`: their place is there).
+-- Returns what versions of one server need and the server does not have yet:
+-- hosts without a grant, and secrets without a value. `made` has the secrets
+-- that exist without a value.
 CREATE FUNCTION needs_of(p_server uuid, p_preimages bytea[], OUT hosts text[],
     OUT secrets text[], OUT made text[])
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -163,8 +166,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 		AND x.value IS NULL)
 $$;
 
--- As in sql/schema/versions.sql; with the names of what is still missing, and whose
--- turn it is.
+-- Replaces the function of sql/schema/versions.sql. The answer now also names
+-- what is still missing, and says who has to act.
 CREATE OR REPLACE FUNCTION import_http_tools(p_server uuid, p_versions uuid[], p_requests uuid[],
     p_preimages bytea[], p_skipped text[], p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

@@ -1,13 +1,14 @@
--- 0007: a stopped resource keeps its URI; a source speaks for its own address, and
--- fills only its own part of the queue (docs/decisions/0092, 0093;
+-- 0007: a stopped resource keeps its URI. A source speaks only for its own
+-- address, and fills only its own part of the queue (docs/decisions/0092, 0093;
 -- tests/database/test_objects.py and test_sources.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
 -- Stopped resources.
 
--- As in sql/schema/tools.sql. Gateways know which URIs belong to a disabled resource.
--- So also a new version of such a resource, or its end, is a change of that list.
+-- Replaces the function of sql/schema/tools.sql. Gateways know which URIs
+-- belong to a disabled resource. So a new version of such a resource, or its
+-- end, also changes that list.
 CREATE OR REPLACE FUNCTION catalogue_bump() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_TABLE_NAME = 'servers' THEN
@@ -28,15 +29,16 @@ END $$;
 ---------------------------------------------------------------------------
 -- The tools that a source's listing judges.
 
--- Where the server of an imported tool's version is. Null: it is no tool of another
--- server.
+-- Returns the address of the server of an imported tool's version. Null: the
+-- version is no tool of another server.
 CREATE FUNCTION version_url(v tool_versions) RETURNS text
 LANGUAGE sql STABLE AS $$
 	SELECT CASE WHEN v.kind = 'mcp' THEN
 	    mcpbox.version_text(v.preimage, 16)::json ->> 'url' END
 $$;
 
--- As in 0004; a version for another address than the source's is another one.
+-- Replaces the function of 0004. A version for another address than the
+-- source's is not the same.
 CREATE OR REPLACE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
 	SELECT coalesce(bool_or(mcpbox.version_pin(v) = p_sha256
@@ -49,13 +51,14 @@ LANGUAGE sql STABLE AS $$
 	WHERE t.id = p_tool
 $$;
 
--- As in 0004; it judges only tools whose version goes to the address that was listed.
--- No statement changes a source's address. But an administrator may delete the source,
--- anybody may add it again under its name with another address, and its tools are
--- found again. Their approved versions name the old address, and calls go there: no
--- approval moves to the new one. What the new server says of a tool is no word about
--- the old server's tool. So the new server neither takes a tool of the old one out of
--- service, nor brings it out of quarantine, nor supersedes what waits for a person.
+-- Replaces the function of 0004. It now judges only tools whose version goes to
+-- the address that was listed. No statement changes a source's address. But an
+-- administrator may delete the source, anybody may add it again under its name
+-- with another address, and its tools are found again. Their approved versions
+-- name the old address, and calls go there: no approval moves to the new one.
+-- The new server can't say anything about the old server's tool. So the new
+-- server neither takes a tool of the old one out of service, nor brings it out
+-- of quarantine, nor supersedes requests that wait for a person.
 CREATE OR REPLACE FUNCTION source_discovered(p_source uuid, p_body bytea, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -134,8 +137,9 @@ BEGIN
 	    || ' decides; nothing else is to be done.' END)::text;
 END $$;
 
--- As in 0004; what the server at the new address has is put before a person, also if
--- it is the definition that was approved for the old address.
+-- Replaces the function of 0004. A definition that the server at the new
+-- address has is put before a person, even if that definition was approved for
+-- the old address.
 CREATE OR REPLACE FUNCTION quarantine_wanted(p_source uuid) RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT i.upstream FROM imported_tools i
@@ -155,16 +159,19 @@ $$;
 ---------------------------------------------------------------------------
 -- The queue.
 
--- How many changed definitions of one source may wait for review at our own request.
--- All sources share publish_pending_max(), 256, since they are asked for by one name,
--- mcpbox. One server that changes 200 definitions would else keep those of every other
--- out of the queue. 32 is an eighth of it, as a tool has of requests for modules and a
--- server of requests for hosts; whoever reviews has 32 to read, and the next listing
--- brings the others. What a person or a client imports is theirs, and not counted.
+-- Returns how many changed definitions of one source may wait for review at our
+-- own request. All sources share publish_pending_max(), 256, since all are
+-- asked for by one name, mcpbox. Otherwise one server that changes 200
+-- definitions would keep those of every other server out of the queue. 32 is an
+-- eighth of 256. A tool may have as many requests for modules, and a server as
+-- many for hosts. A reviewer has 32 definitions to read, and the next listing
+-- brings the others. Imports by a person or a client are not counted, because
+-- these requests are their own.
 CREATE FUNCTION source_pending_max() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 32';
 
--- May one more of this source's tools wait, besides p_tool, whose new request replaces
--- what waits of it? The source's server is locked.
+-- Returns whether one more of this source's tools may wait for review. p_tool
+-- is not counted, because its new request replaces the one that waits. The
+-- caller has locked the source's server.
 CREATE FUNCTION source_room(p_source uuid, p_tool uuid) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT count(*) < source_pending_max() FROM imported_tools i
@@ -173,8 +180,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    WHERE i.source_id = p_source AND i.tool_id IS DISTINCT FROM p_tool
 $$;
 
--- As in 0004; a listing of ours asks for no more than the source has room for. What is
--- left out stays in quarantine.
+-- Replaces the function of 0004. A listing at our own request asks for no more
+-- reviews than the source has room for. The other tools stay in quarantine.
 CREATE OR REPLACE FUNCTION source_import(p_source uuid, p_names text[], p_arguments text[],
     p_skipped text, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

@@ -3,8 +3,10 @@
 -- (common/admin/admin_action.def; tests/integration/admin/test_adminset.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
--- Each member is null or a number, and the name of a limit; what is absent is not set.
--- Bounds are the table's. p_seen: of server_limits_json(), and required.
+-- Sets all limits of a server. Each member of `limits` has the name of a limit,
+-- and is a number or null. If a limit is null or absent, the configured default
+-- holds. The table checks the bounds. p_seen is the SHA-256 of
+-- server_limits_json(), and is required.
 CREATE FUNCTION act_server_limits_set(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -28,8 +30,9 @@ BEGIN
 	    l.network_rate, l.code_bytes);
 END $$;
 
--- A bare name is part of the reviewed hash (version.h), so this never changes the name
--- of an approved version. It answers nothing: REST says 204.
+-- The name for clients is part of the reviewed hash (version.h), so this never
+-- changes the name of an approved version. The answer is empty, and REST
+-- answers 204.
 CREATE FUNCTION act_server_expose_set(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -37,8 +40,9 @@ BEGIN
 	RETURN '';
 END $$;
 
--- uid 0's: admind asks for the role root. The files are put into the store separately,
--- by contrib/module-add or by the installer (decision 0052).
+-- Only uid 0 may do this: admind asks for the role root. The files are put into
+-- the store separately, by contrib/module-add or by the installer (decision
+-- 0052).
 CREATE FUNCTION act_module_add(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -62,7 +66,8 @@ BEGIN
 	    coalesce(p_body ->> 'version', ''), p_actor))::text;
 END $$;
 
--- As in sql/schema/modules.sql. uid 0 may also say the name that clients see.
+-- Replaces the function of sql/schema/modules.sql. uid 0 may also name a tool
+-- by the name that clients see.
 CREATE OR REPLACE FUNCTION act_module_revoke(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE

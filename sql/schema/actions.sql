@@ -1,16 +1,18 @@
--- Changes by administrators without the vault (common/admin_action.def): one
--- function for all of them, which repeats nothing that carries an Idempotency-Key.
--- The actions themselves, act_*, are in the files of their subjects.
+-- Changes that administrators make without the vault (common/admin_action.def).
+-- One function runs all of them, and repeats no change that has an
+-- Idempotency-Key. The actions themselves, act_*, are in the files of their
+-- subjects.
 
--- A request whose answer was lost is sent again with its key, and answered as
--- the first time instead of done twice. Kept for a day.
+-- If a client did not get the answer, it sends the request again with the same
+-- key. It then gets the first answer, and the change is not made twice. A row
+-- is kept for a day.
 CREATE TABLE idempotency_keys (
 	actor text NOT NULL CHECK (actor_ok(actor)),
 	key text COLLATE "C" NOT NULL CHECK (key ~ '^[\x21-\x7e]{1,64}$'),
 	action text NOT NULL CHECK (name_ok(action, 64)),
 	id text NOT NULL CHECK (length(id) <= 511),
-	-- of If-Match and body together: another request under the same key is
-	-- a mistake of its sender
+	-- the SHA-256 of If-Match and body: another request under the same key
+	-- is a mistake of its sender
 	body_sha256 bytea NOT NULL CHECK (length(body_sha256) = 32),
 	answer text,	-- null only until the transaction that made the row ends
 	at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -19,13 +21,14 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX ON idempotency_keys (at);
 
--- Runs an ADMIN_ACTION; all of them come here. p_action comes from admind's table
--- (common/admin_action.def), never from a client; a taken-over admind could
--- call any act_ function, as it could send any ADMIN_ACTION to itself: what
--- must not be in its hands (approvals, secrets, passwords) has no act_
--- function. p_role: as the vault said of the login, or root; act_ functions
--- read it as current_setting('mcpbox.role'). p_seen: null if none was given.
--- A failed action leaves no row, so that it can be tried again under its key.
+-- Runs an ADMIN_ACTION; all of them come here. p_action comes from admind's
+-- table (common/admin_action.def), never from a client. A taken-over admind
+-- could call any act_ function, since it could also send any ADMIN_ACTION to
+-- itself. So changes that must not be in its hands (approvals, values of
+-- secrets, passwords) have no act_ function. p_role is the role that the vault
+-- said of the login, or root. act_ functions read it as
+-- current_setting('mcpbox.role'). p_seen is null if none was given. A failed
+-- action leaves no row, so that it can be tried again under its key.
 CREATE FUNCTION admin_act(p_action text, p_actor text, p_role text, p_id text,
     p_seen bytea, p_key text, p_body text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -74,7 +77,8 @@ BEGIN
 	RETURN result;
 END $$;
 
--- For act_ functions. A uuid of a path: what is none names nothing.
+-- For act_ functions: reads a UUID of a path. Text that is no UUID names
+-- nothing, so the failure is not_found.
 CREATE FUNCTION act_uuid(p_id text, p_what text) RETURNS uuid
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -85,8 +89,9 @@ BEGIN
 	RETURN p_id::uuid;
 END $$;
 
--- If-Match was given (p_seen) and p_now is the object as its GET shows it:
--- another one is not what the change was made from.
+-- Compares If-Match (p_seen; null if none was given) with p_now, the object as
+-- its GET shows it. If they differ, the change was made from another state of
+-- the object, so it fails.
 CREATE FUNCTION act_seen(p_seen bytea, p_now text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN

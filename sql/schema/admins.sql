@@ -11,19 +11,20 @@ CREATE TABLE admin_users (
 	password_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Two names that differ in case alone would be mistaken for each other where
--- they are read.
+-- If two names differed in case alone, their readers would mistake one for the
+-- other.
 CREATE UNIQUE INDEX admin_users_name ON admin_users (lower(username));
 
--- Names that the audit log gives to others than people: a person of such a name could
--- pass for them. Names from before stay.
+-- Returns whether the audit log uses a name for something that is not a person.
+-- A person of such a name could pass for it. Names that exist already stay.
 CREATE FUNCTION admin_name_reserved(name text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT lower(name) IN ('root', 'local', 'mcpbox', 'unknown', 'admind',
 	    'vault', 'system', 'token', 'anonymous')
 $$;
 
--- There is always an administrator once there was one, whoever writes.
+-- Guards the last administrator: once there was one, there always is one,
+-- whoever writes.
 CREATE FUNCTION admin_users_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NOT EXISTS (SELECT 1 FROM mcpbox.admin_users
@@ -34,8 +35,9 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- Stores an administrator. p_first: only if there is none at all. The table lock
--- makes two set-ups at once end with one administrator.
+-- Stores a change of an administrator. 'setup' works only if there is none at
+-- all. If two set-ups come at once, the table lock lets only one of them make
+-- an administrator.
 CREATE FUNCTION admin_store(p_change text, p_username text, p_role text,
     p_actor text, p_verifier bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

@@ -1,7 +1,8 @@
--- Approvals: requests, the vault's seals, policies, what reviewers see and say.
+-- Approvals: requests, the vault's seals, policies, and the comments of
+-- reviewers.
 --
--- A seal is the vault's; a version can't become approved without. What a person
--- approves is a pre-image, hashed and sealed like a version's
+-- Only the vault makes seals, and a version can't become approved without one.
+-- A person approves a pre-image, which is hashed and sealed like a version's
 -- (docs/decisions/0037, 0038; common/grantreq.h).
 
 CREATE TABLE approval_requests (
@@ -38,7 +39,8 @@ CREATE INDEX approval_requests_queue_idx ON approval_requests (kind, state, id);
 CREATE INDEX approval_requests_kind_idx ON approval_requests (kind, id);
 CREATE INDEX approval_requests_state_idx ON approval_requests (state, id);
 CREATE INDEX approval_requests_server_idx ON approval_requests (server_id, id);
--- Requests that wait for a person, of each kind in the order they came.
+-- Finds requests that wait for a person, of each kind in the order in which
+-- they came.
 CREATE INDEX approval_requests_waiting ON approval_requests (kind, requested_at, id)
     WHERE state = 'pending';
 CREATE INDEX approval_requests_publish_idx ON approval_requests (requested_by, requested_at)
@@ -55,7 +57,7 @@ CREATE TABLE approval_seals (
 	    REFERENCES approval_requests (id, subject, hash)
 );
 
--- The first of two yeses, sealed by the vault.
+-- The first of the two approvals that a request needs, sealed by the vault.
 CREATE TABLE approval_firsts (
 	request_id uuid PRIMARY KEY REFERENCES approval_requests (id),
 	hash bytea NOT NULL CHECK (length(hash) = 32),
@@ -196,7 +198,7 @@ EXCEPTION WHEN unique_violation THEN
 	PERFORM fail('conflict', 'it is granted already');
 END $$;
 
--- Nothing is asked for, for what is deleted.
+-- Refuses a request for a deleted object.
 CREATE FUNCTION approval_requests_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF EXISTS (SELECT 1 FROM mcpbox.tools t WHERE t.id = NEW.tool_id
@@ -206,7 +208,7 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Nothing is asked for, for a server that was deleted.
+-- Refuses a request for a deleted server.
 CREATE FUNCTION approval_requests_server() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF EXISTS (SELECT 1 FROM mcpbox.servers s WHERE s.id = NEW.server_id
@@ -242,7 +244,8 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- How a queue is reviewed now; for showing, and for whether to ask the vault.
+-- Returns how a queue is reviewed now. This is shown to people, and admind
+-- decides by it whether to ask the vault.
 CREATE FUNCTION review_mode(p_queue text) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce((SELECT CASE WHEN mode = 'automatic' AND until <= clock_timestamp()
@@ -302,8 +305,8 @@ BEGIN
 	    AND tool_automatic(p_tool, v.id);
 END $$;
 
--- Returns the request, with all above it locked in the usual order, if it may
--- still be decided.
+-- Returns a request that may still be decided. Locks its server, its tool and
+-- the request, in the usual order.
 CREATE FUNCTION approval_locked(p_request uuid) RETURNS approval_requests
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -331,7 +334,8 @@ BEGIN
 	RETURN a;
 END $$;
 
--- A yes to a request: to these bytes, which are still what it would change.
+-- Fails unless an approval is for exactly these bytes, and they are still what
+-- the request would change.
 CREATE FUNCTION approval_same(a approval_requests, p_hash bytea) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -341,7 +345,8 @@ BEGIN
 	END IF;
 END $$;
 
--- The first of two yeses. The same person's once more is told so.
+-- Stores the first of two approvals. Fails if the request has a first approval
+-- already.
 CREATE FUNCTION first_approval(p_request uuid, p_hash bytea, p_actor text,
     p_at timestamptz, p_seal bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -360,7 +365,7 @@ BEGIN
 	    json_build_object('request_id', a.id, 'hash', encode(a.hash, 'hex'))::text);
 END $$;
 
--- A policy that the vault sealed. Serials rise, so the newest row holds.
+-- Stores a policy that the vault sealed. Serials rise, so the newest row holds.
 CREATE FUNCTION policy_store(p_serial bigint, p_tool text, p_module text,
     p_network text, p_actor text, p_until timestamptz, p_seal bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -380,7 +385,8 @@ CREATE FUNCTION approval_time(t timestamptz) RETURNS text LANGUAGE sql IMMUTABLE
 	SELECT to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
--- Has what this request approved been taken back since?
+-- Returns when the grant of a module or host that this request approved was
+-- revoked. Null: the grant was not revoked, or the request made none.
 CREATE FUNCTION approval_revoked(a approval_requests) RETURNS timestamptz
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT CASE WHEN a.state <> 'approved' THEN NULL
@@ -390,7 +396,7 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	        WHERE g.request_id = a.id) END
 $$;
 
--- Returns an item of the list.
+-- Returns a request as an item of the list.
 CREATE FUNCTION approval_item(a approval_requests) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('id', a.id, 'kind', a.kind,
@@ -442,8 +448,9 @@ LANGUAGE sql STABLE AS $$
 	    ORDER BY x.id DESC LIMIT 200) c
 $$;
 
--- Stores a reviewer's comment. The request is locked before the audit head, since
--- whoever imports a source again has the head before its pending requests.
+-- Stores a reviewer's comment. The server and the request are locked before the
+-- audit head, since an import that is repeated for a source takes the head
+-- before its pending requests.
 CREATE FUNCTION act_approval_comment(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -467,7 +474,7 @@ BEGIN
 	RETURN json_build_object('items', comments_json(r))::text;
 END $$;
 
--- Takes back what a request approved, whatever it was.
+-- Revokes the version or the grant that a request approved.
 CREATE FUNCTION act_approval_revoke(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -522,7 +529,7 @@ BEGIN
 	RETURN approval_item(a);
 END $$;
 
--- The version of a tool (prompt, resource) that serves.
+-- Revokes the version of a tool (prompt, resource) that serves.
 CREATE FUNCTION act_tool_revoke(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -543,11 +550,13 @@ BEGIN
 	RETURN json_build_object('id', t.id, 'revoked_version_id', t.serving_version)::text;
 END $$;
 
--- May a policy approve this version of this tool? Not while an administrator has the
--- tool or its server stopped. Not after a person's last word on what clients call by
--- this name was no (a rejection, or the revocation of the version that was approved
--- last): a tool deleted and made again is asked about again, too. And never the very
--- bytes that a person rejected or revoked, which a rollback makes again.
+-- Returns whether a policy may approve this version of this tool. It may not
+-- while an administrator has disabled the tool or stopped its server. It may
+-- not if a person's last decision about this tool, or about the name that
+-- clients call it by, was a no: a rejection, or the revocation of the version
+-- that was approved last. So a person also decides about a tool that was
+-- deleted and made again. A policy never approves the very bytes that a person
+-- rejected or revoked, which a rollback makes again.
 CREATE FUNCTION tool_automatic(p_tool uuid, p_version uuid) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT authority_rank(s.stopped_authority) = 0
@@ -566,8 +575,9 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	WHERE t.id = p_tool AND v.id = p_version
 $$;
 
--- Between a policy's yes and its seal an administrator may have stopped or revoked.
--- approval_locked() has locked server and tool, so the answer here is the last one.
+-- Asks tool_automatic() again, because an administrator may have stopped,
+-- rejected or revoked something between the policy's decision and its seal.
+-- approval_locked() has locked server and tool, so this answer is the last one.
 CREATE FUNCTION approval_still_automatic() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NOT mcpbox.tool_automatic(NEW.tool_id, NEW.subject) THEN
@@ -577,16 +587,18 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- How many versions of one principal may wait for review. A person reads them, and
--- an endless asker hides the requests of others among thousands of rows. 256 is
--- more than one import asks for at once (200 of a source, 50 of a document). Requests
--- for modules have such a bound a tool, those for hosts one a server: no settings either.
+-- Returns how many versions of one principal may wait for review. A person
+-- reads them, and a principal that asks without end hides the requests of
+-- others among thousands of rows. 256 is more than one import asks for at once
+-- (200 of a source, 50 of a document). This is not a setting. Nor are the
+-- bounds of a tool's requests for modules and of a server's requests for hosts.
 CREATE FUNCTION publish_pending_max() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 256';
 
--- Fails if p_actor has as many waiting as it may have, besides that of p_tool, which a
--- new one replaces. Two requests at once may both be the last: a lock would be taken
--- behind the audit head by whoever imports, and before it by others. So the bound may
--- be passed by what one principal has in work at once, which admind bounds.
+-- Fails if p_actor has as many requests waiting as it may have. The request of
+-- p_tool is not counted, because the new one replaces it. Two requests at once
+-- may both be the last. A lock could prevent this, but an import would take it
+-- after the audit head, and others before the head. So one principal may exceed
+-- the bound by as many requests as it has in work at once, which admind bounds.
 CREATE FUNCTION publish_room(p_tool uuid, p_actor text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE

@@ -17,8 +17,9 @@ LANGUAGE sql IMMUTABLE STRICT AS $$
 	    || int4send(octet_length(detail)) || convert_to(detail, 'UTF8')
 $$;
 
--- The words of a row. 'simple': names, not a language's prose. '_', '/', ':'
--- and the like part words, so that demo__greet is found by greet.
+-- Returns the words that find a row. The configuration is 'simple', because the
+-- words are names and not a language's prose. '_', '/', ':' and similar
+-- characters separate words, so that the search for greet finds demo__greet.
 CREATE FUNCTION audit_words(actor text, action text, subject text, detail text)
 RETURNS tsvector
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -77,7 +78,8 @@ BEGIN
 	RETURN h.seq + 1;
 END $$;
 
--- The head moves only one row forward, onto the row that is there.
+-- Guards the head. It moves forward by one row at a time, and only to a row
+-- that audit_log has already.
 CREATE FUNCTION audit_head_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP <> 'UPDATE' OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS
@@ -118,7 +120,8 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
 	    translate(words, '_/:=@.-"{}', '          '))
 $$;
 
--- One row for a reader; row: the bytes that were hashed after prev_hash.
+-- Returns one row as JSON for a reader. Its member `row` has the bytes that
+-- were hashed after prev_hash.
 CREATE FUNCTION audit_json(l audit_log) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('seq', l.seq, 'at', to_char(l.at AT TIME ZONE 'UTC',

@@ -1,23 +1,23 @@
 -- The schema, its errors, and functions that tables build on.
 --
 -- The run-time role mcpbox_app may read (privileges.sql) and call the functions
--- that each file grants at its end; it writes no table directly. So each change of
--- state is one function, one transaction, with its audit row inside. Constraints
--- and triggers state the invariants below the functions: they stop a wrong function
--- and a person at psql as the owner, too.
+-- that each file grants at its end. It writes no table directly. So each change
+-- of state is one function, one transaction, with its audit row inside.
+-- Constraints and triggers enforce the invariants, so they also stop a wrong
+-- function, and a person at psql who is the owner.
 --
--- Errors meant for callers: ERRCODE 'MB001', message 'failure_mode: sentence' with
--- a failure mode of common/failure.def.
+-- An error that is meant for callers has ERRCODE 'MB001' and the message
+-- 'failure_mode: sentence', with a failure mode of common/failure.def.
 --
 -- Locks are taken in one order everywhere: server, tool, version, request,
 -- callable_turn, catalogue, audit head (tests/database/test_lock_order.py).
 --
--- A version's fields are in its pre-image (common/version.h). Tables show them as
--- generated columns, so a column never says anything else than what was hashed,
--- reviewed and approved. pg_dump knows what a function needs only where its body
--- was parsed when it was made: functions that generated columns use have parsed
--- bodies (BEGIN ATOMIC, or RETURN), else a restore would make the table before
--- them (docs/decisions/0034).
+-- A version's fields are in its pre-image (common/version.h). Tables show them
+-- as generated columns, so a column never says anything else than what was
+-- hashed, reviewed and approved. pg_dump knows which functions a function needs
+-- only if its body was parsed when the function was made. So functions that
+-- generated columns use have parsed bodies (BEGIN ATOMIC, or RETURN). Otherwise
+-- a restore would make the table before these functions (docs/decisions/0034).
 
 CREATE SCHEMA mcpbox;
 REVOKE ALL ON SCHEMA mcpbox FROM PUBLIC;
@@ -32,13 +32,14 @@ BEGIN
 	    MESSAGE = failure || ': ' || sentence;
 END $$;
 
--- Names of servers and tools: lower case words joined by single underscores.
+-- Checks the name of a server or tool: lower-case words joined by single
+-- underscores.
 CREATE FUNCTION name_ok(name text, longest int) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT name ~ '^[a-z][a-z0-9]*(_[a-z0-9]+)*$' AND length(name) <= longest
 $$;
 
--- Principals, administrators: one line of printable text.
+-- Checks the name of a principal or administrator: one line of printable text.
 CREATE FUNCTION actor_ok(name text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT length(name) BETWEEN 1 AND 254 AND name !~ '[\u0001-\u001f\u007f]'
@@ -122,8 +123,10 @@ RETURN (SELECT coalesce(length(mcpbox.version_bytes(preimage, 40)),
 	    length(b) / 4 * 3 - (length(b) - length(rtrim(b, '='))))
 	FROM (SELECT mcpbox.version_text(preimage, 41)) AS x (b));
 
--- Weights as in the ranking: a word in the name counts most. Parted at whatever
--- addresses and paths are made of, for which PostgreSQL's parser is slow.
+-- Returns the words that find an object. Their weights are those of the
+-- ranking: a word in the name counts most. The characters of addresses and
+-- paths separate words, because PostgreSQL's parser is slow with whole
+-- addresses and paths.
 CREATE FUNCTION search_words(exposed_name text, title text, description text)
 RETURNS tsvector LANGUAGE sql IMMUTABLE AS $$
 	SELECT setweight(to_tsvector('simple'::regconfig, translate(exposed_name, '_', ' ')), 'A')
@@ -171,7 +174,8 @@ LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT convert_from(b, 'UTF8')::json
 $$;
 
--- Text that may be JSON, or was cut in the middle of it.
+-- Returns JSON text as JSON, and other text as a JSON string: the text may have
+-- been cut in the middle of its JSON.
 CREATE FUNCTION json_or_text(t text) RETURNS json
 LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 BEGIN
@@ -180,14 +184,16 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN to_json(t);
 END $$;
 
--- Two JSON objects, made by json_build_object and neither empty, as one.
+-- Joins two JSON objects into one. json_build_object made both, and neither is
+-- empty.
 CREATE FUNCTION json_members(a json, b json) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT left(a::text, -1) || ', ' || substr(b::text, 2)
 $$;
 
--- "red shirt" as 'red':* | 'shirt':*, from what a tokenizer makes of it, so
--- that no operator of the query language can be in it. Empty: no words.
+-- Makes a query of words: "red shirt" becomes 'red':* | 'shirt':*. A tokenizer
+-- makes the words, so they contain no operator of the query language. Without
+-- words, the query is empty.
 CREATE FUNCTION search_query(p_words text) RETURNS tsquery
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT coalesce(string_agg(quote_literal(w) || ':*', ' | '), '')::tsquery
@@ -195,8 +201,8 @@ LANGUAGE sql IMMUTABLE STRICT AS $$
 	    translate(p_words, '.-+_/~@:<>&%?=#;', '                ')))) w LIMIT 16) x
 $$;
 
--- RFC 9562 section 5.7, for rows that SQL makes by itself: requests are listed
--- in the order of their ids.
+-- Makes an id (RFC 9562 section 5.7) for a row that SQL makes by itself. Such
+-- ids rise with time, and requests are listed in the order of their ids.
 CREATE FUNCTION request_uuid() RETURNS uuid LANGUAGE sql VOLATILE AS $$
 	SELECT encode(set_byte(overlay(uuid_send(gen_random_uuid()) PLACING substring(
 	    int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
@@ -204,15 +210,17 @@ CREATE FUNCTION request_uuid() RETURNS uuid LANGUAGE sql VOLATILE AS $$
 	    'hex')::uuid
 $$;
 
--- Text as words and blanks. What may be an address, a path or a compound costs
--- PostgreSQL's parser the square of its length: 3 s for 8 kB of '1a@1a@1a@',
--- which a caller can write in each call.
+-- Replaces the characters of addresses, paths and compounds by blanks, so that
+-- only words remain. An address, a path or a compound would cost PostgreSQL's
+-- parser the square of its length: 3 s for 8 kB of '1a@1a@1a@', which a caller
+-- can write in each call.
 CREATE FUNCTION plain_words(p text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT translate(p, '.-+_/~@:<>&%?=#;', '                ')
 $$;
 
--- host, host:port, udp:host:port, [IPv6]:port: as people read and write it.
+-- Returns a host as people read and write it: host, host:port, udp:host:port or
+-- [IPv6]:port.
 CREATE FUNCTION host_text(p_proto text, p_host text, p_port int) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE p_proto WHEN 'udp' THEN 'udp:' ELSE '' END
@@ -220,13 +228,13 @@ LANGUAGE sql IMMUTABLE AS $$
 	    ELSE p_host END || CASE WHEN p_port > 0 THEN ':' || p_port ELSE '' END
 $$;
 
--- One field of a pre-image (common/version.h); nothing for null.
+-- Returns one field of a pre-image (common/version.h), and no bytes for null.
 CREATE FUNCTION version_tlv(tag int, value bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
 	SELECT coalesce(set_byte('\x00'::bytea, 0, tag) || int4send(length(value)) || value,
 	    ''::bytea)
 $$;
 
--- A set's fields: sorted bytewise, each once.
+-- Returns the fields of a set: its items sorted bytewise, each once.
 CREATE FUNCTION version_tlvs(tag int, items text[]) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
 	SELECT coalesce(string_agg(mcpbox.version_tlv(tag, convert_to(i, 'UTF8')), ''::bytea
 	    ORDER BY i COLLATE "C"), ''::bytea) FROM (SELECT DISTINCT unnest(items)) x (i)

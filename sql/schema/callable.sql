@@ -1,38 +1,43 @@
--- The answer to a call's intent, in one small row: fewer pages, plans and
--- functions in a backend that has slept since the call before (docs/decisions/0032).
+-- The versions that may be called now. A call's intent reads one small row of
+-- them. So a backend that was idle since the call before needs fewer pages,
+-- plans and functions (docs/decisions/0032).
 
--- The same, kept by triggers: a row for each callable version and living
--- sandbox. What a transaction takes away goes from here within it. So a call
--- sees either all of a withdrawal or nothing of it, as when it read the tables
--- themselves: what committed before the INSERT's snapshot wins; what commits
--- later is withdrawn by admind, which reads the open rows after it.
+-- Triggers keep a row here for each callable version and living sandbox. A
+-- transaction that takes a right away also deletes the row. So a call sees
+-- either all of a withdrawal or nothing of it, as if it read the tables
+-- themselves. A withdrawal that committed before the INSERT's snapshot stops
+-- the call. If a withdrawal commits later, admind reads the open rows after it
+-- and withdraws the call.
 CREATE TABLE callable (
 	version_id uuid NOT NULL,
 	epoch uuid NOT NULL,
 	hash bytea NOT NULL,
 	exposed_name text COLLATE "C" NOT NULL,
-	limits_at timestamptz,	-- of the server's limits; null: none were set
+	limits_at timestamptz,	-- when limits changed last; null: none were set
 	tool_id uuid NOT NULL,
 	PRIMARY KEY (version_id, epoch)
 );
 
 CREATE INDEX ON callable (tool_id);
 
--- Two transactions that each see only their own half (one stops a server, the
--- other approves a version of it) would together leave a row that neither
--- would have. So all take turns, to their commit: this row's lock, taken
--- before the tables are read. Read committed then sees all that was committed
--- by whoever had it before; stricter isolation, whose snapshot is older, fails
--- on the row's change. In the order of locks: before catalogue (triggers fire
--- by name) and audit head, after server, tool, version and request.
+-- Two transactions might each see only their own half: one stops a server, the
+-- other approves a version of it. Together they would leave a row that neither
+-- would leave alone. So all transactions take turns: each takes the lock of
+-- this row before it reads the tables, and keeps the lock to its commit. With
+-- read committed, it then sees all that the earlier holders have committed.
+-- With stricter isolation, its snapshot is older, and it fails because the row
+-- has changed. In the order of locks, this one comes after server, tool,
+-- version and request, and before catalogue (triggers fire by name) and audit
+-- head.
 CREATE TABLE callable_turn (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	turn bigint NOT NULL
 );
 
--- Says what may be called now: approved, serving, enabled, its server running, its
--- modules and hosts granted. limits_at is the time from which on the server's limits
--- (and grants, for a version that needs hosts) are as they are.
+-- Shows what may be called now: approved, serving, enabled versions whose
+-- server runs and whose modules and hosts are granted. limits_at is the time at
+-- which the server's limits changed last (for a version that needs hosts, its
+-- limits or its grants).
 CREATE VIEW callable_now AS
 SELECT v.id AS version_id, e.epoch, v.hash, v.exposed_name,
     CASE WHEN v.requires = '{}' THEN l.updated_at
@@ -46,7 +51,8 @@ WHERE t.enabled AND t.deleted_at IS NULL
     AND (v.modules = '{}' OR module_missing(t.id, v.modules) IS NULL)
     AND (v.requires = '{}' OR network_missing(t.server_id, v.requires) IS NULL);
 
--- Brings the rows of these tools in line. None is changed: gone, then made.
+-- Makes the rows of these tools agree with callable_now. No row is updated: a
+-- wrong row is deleted, and a new one is inserted.
 CREATE FUNCTION callable_refresh(p_tools uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM mcpbox.callable c WHERE c.tool_id = ANY (p_tools) AND NOT EXISTS
@@ -88,8 +94,9 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- Nor may a wrong function, or a person at psql, make a version callable here:
--- a row may go at any time, but comes only if it is true.
+-- Guards callable, because neither a wrong function nor a person at psql may
+-- make a version callable here. A row may be deleted at any time, but it is
+-- inserted only if callable_now shows it.
 CREATE FUNCTION callable_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'UPDATE' OR NOT EXISTS (SELECT 1 FROM mcpbox.callable_now n
@@ -101,13 +108,13 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Shows open rows to admind's INSERT of an intent, with trace, span and session. The
--- check option refuses a row of what may not be called.
+-- The view through which admind inserts an intent, with trace, span and
+-- session. The check option refuses a row of a version that may not be called.
 CREATE VIEW intents AS SELECT id, kind, owner_epoch, principal, listener, tool,
     version_id, version_hash, args_sha256, arguments, client, protocol,
     created_at, deadline, trace_id, span_id, session_id FROM executions x
 WHERE state = 'open' AND kind = 'tool' AND listener IN ('local', 'tunnel', 'admind')
-    -- actor_ok()
+    -- as actor_ok()
     AND length(principal) BETWEEN 1 AND 254 AND principal !~ '[\u0001-\u001f\u007f]'
     AND length(args_sha256) = 32 AND length(arguments) <= 4096
     AND (span_id IS NULL OR length(span_id) = 8)
@@ -115,8 +122,9 @@ WHERE state = 'open' AND kind = 'tool' AND listener IN ('local', 'tunnel', 'admi
     AND c.epoch = x.owner_epoch AND c.hash = x.version_hash AND c.exposed_name = x.tool)
 WITH LOCAL CHECK OPTION;
 
--- Columns that the guards keep as they are (a version's content, an object's server, an
--- epoch's kind) needs no trigger, nor does what nothing refers to yet.
+-- Columns that the guards keep as they are (a version's content, an object's
+-- server, an epoch's kind) need no trigger. Neither does a new row to which
+-- nothing refers yet.
 CREATE TRIGGER callable AFTER UPDATE ON tools FOR EACH ROW
     WHEN (OLD.serving_version IS DISTINCT FROM NEW.serving_version
     OR OLD.enabled IS DISTINCT FROM NEW.enabled

@@ -1,10 +1,12 @@
--- Per-call approval. A call of a tool that must be confirmed is a request like a
--- version's: with content, hash, a person's decision and the vault's seal. It is
--- about one call: this version, these arguments, this principal, until this time;
--- and it lets that call run once. The row is locked before the intent is made and
--- marked in the same transaction: of two that bring one yes, one runs.
+-- Per-call approval. A call of a tool that must be confirmed is a request like
+-- a version's: with content, hash, a person's decision and the vault's seal. It
+-- is about one call: this version, these arguments, this principal, until this
+-- time. An approval lets that call run once. The row is locked before the
+-- intent is made, and marked as used in the same transaction. So if two calls
+-- bring one approval, one of them runs.
 
--- preimage is hashed into approval_requests.hash of kind call: common/callreq.h.
+-- The SHA-256 of preimage (common/callreq.h) is approval_requests.hash, for the
+-- kind call.
 CREATE TABLE call_requests (
 	id uuid PRIMARY KEY REFERENCES approval_requests (id),
 	version_id uuid NOT NULL REFERENCES tool_versions (id),
@@ -16,7 +18,7 @@ CREATE TABLE call_requests (
 	preimage bytea CHECK (length(preimage) <= 66560),	-- null: nobody decided
 	expires_at timestamptz NOT NULL,
 	used_at timestamptz,
-	execution uuid UNIQUE,	-- that used it
+	execution uuid UNIQUE,	-- the one that used it
 	CHECK ((used_at IS NULL) = (execution IS NULL))
 );
 
@@ -36,7 +38,7 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Every admind tells its gateways.
+-- Tells every admind of a decision, so that it tells its gateways.
 CREATE FUNCTION call_decided() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM pg_notify('mcpbox_call', NEW.id::text
@@ -44,7 +46,8 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- Nobody needs to decide about calls of what serves no more.
+-- Supersedes requests for calls of a version that does not serve any more,
+-- because nobody needs to decide about them.
 CREATE FUNCTION call_requests_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	UPDATE mcpbox.approval_requests a SET state = 'superseded', decided_by = 'mcpbox',
@@ -55,9 +58,9 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- MCP's ToolAnnotations: destructiveHint's default is true, and means something
--- only where readOnlyHint is not true. What can't be read counts as
--- destructive.
+-- Returns whether a tool is destructive by MCP's ToolAnnotations. The default
+-- of destructiveHint is true, and the hint has a meaning only if readOnlyHint
+-- is not true. Annotations that can't be read count as destructive.
 CREATE FUNCTION tool_destructive(annotations bytea) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -70,7 +73,8 @@ EXCEPTION WHEN data_exception THEN
 	RETURN true;
 END $$;
 
--- The version says so itself, or an administrator says so of all such tools.
+-- Returns whether calls must be confirmed. The version itself may demand this,
+-- or an administrator may demand it for all destructive tools.
 CREATE FUNCTION call_confirms(p_confirm bigint, p_object text, p_annotations bytea)
 RETURNS boolean LANGUAGE sql STABLE AS $$
 	SELECT coalesce(p_confirm, 0) <> 0 OR (p_object = 'tool'
@@ -79,11 +83,13 @@ RETURNS boolean LANGUAGE sql STABLE AS $$
 	    AND mcpbox.tool_destructive(p_annotations))
 $$;
 
--- Returns the state of a call's approval. p_approval: the request its client was told of;
--- null: it was told of none, so one that is still good is looked for (a client
--- that can't wait calls again), or p_id is made from the pre-image. what:
--- pending, approved (with the seal); rejected, expired, used, changed (another
--- version serves), none (no such request); limit, full: too many wait.
+-- Returns the state of a call's approval. p_approval is the request that the
+-- client was told of. Null: the client was told of none. Then a request that is
+-- still valid is looked for, since a client that can't wait calls again. If
+-- there is none, the request p_id is made from the pre-image. what: pending,
+-- approved (with the seal); rejected, expired, used, changed (another version
+-- serves), none (no such request); limit (too many requests of this principal
+-- wait), full (too many wait in all).
 CREATE FUNCTION call_ask(p_id uuid, p_approval uuid, p_version uuid,
     p_principal text, p_listener text, p_tool text, p_args_sha256 bytea,
     p_arguments text, p_preimage bytea, p_expires timestamptz, p_own bigint,
@@ -159,8 +165,8 @@ BEGIN
 	reason := '';
 END $$;
 
--- Those that nobody decided about in time. What they said is dropped: nobody
--- vouched for it. Returns how many.
+-- Ends requests about which nobody decided in time, and returns how many. Their
+-- pre-images are dropped, because nobody vouched for them.
 CREATE FUNCTION calls_sweep() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -218,8 +224,9 @@ BEGIN
 	    json_build_object('request_id', c.id, 'execution', p_execution)::text);
 END $$;
 
--- call_open() of a call that a person said yes to. 'not_confirmed': the yes is
--- not (any more) one to this call.
+-- Does what call_open() does, for a call that a person approved.
+-- 'not_confirmed': there is no approval of this call, or it does not hold any
+-- more.
 CREATE FUNCTION call_open_confirmed(p_id uuid, p_version uuid, p_hash bytea,
     p_epoch uuid, p_limits timestamptz, p_principal text, p_listener text,
     p_tool text, p_args_sha256 bytea, p_arguments text, p_client text,
@@ -242,7 +249,8 @@ BEGIN
 	RETURN why;
 END $$;
 
--- task_open() of such a call: the task is made once the yes is there.
+-- Does what task_open() does, for such a call. The task is made once the
+-- approval is there.
 CREATE FUNCTION task_open_confirmed(p_id uuid, p_version uuid, p_hash bytea,
     p_epoch uuid, p_limits timestamptz, p_principal text, p_listener text,
     p_tool text, p_args_sha256 bytea, p_arguments text, p_client text,

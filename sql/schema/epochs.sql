@@ -1,7 +1,8 @@
--- Lives of processes, and what they answer for.
+-- Lives of processes, and the executions for which they answer.
 
--- An epoch is one life of a node's sandboxd or admind. At most one of each
--- lives; a new one ends the one before; an ended one never comes back.
+-- An epoch is one life of a node's sandboxd or admind. A node has at most one
+-- living epoch of each. A new epoch ends the one before, and an ended one never
+-- comes back.
 CREATE TABLE epochs (
 	epoch uuid PRIMARY KEY,
 	node text NOT NULL CHECK (actor_ok(node)),
@@ -52,7 +53,8 @@ BEGIN
 	END IF;
 END $$;
 
--- Closes as lost what ended epochs left open, and queues it; returns how many.
+-- Closes as lost the executions that ended epochs left open, and queues them.
+-- Returns how many.
 CREATE FUNCTION sweep_epochs() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE

@@ -2,13 +2,13 @@
 --
 -- PostgreSQL reads and plans a table's CHECK expressions again in every single
 -- INSERT and UPDATE, which was most of the cost of recording a call. A trigger
--- function is planned once a session, so executions_guard() has the rules. A foreign
--- key would lock the version's row in every call, and write to it; versions are
--- never deleted while a record needs them and their ids never change, so it is
--- enough that the row exists.
+-- function is planned once a session, so executions_guard() has the rules. A
+-- foreign key would lock the version's row in every call, and write to it. It
+-- is not needed: versions are never deleted while a record needs them, and
+-- their ids never change.
 --
--- Trace, span and session are the client's own terms (W3C trace context, the legacy
--- session): for finding, never for deciding.
+-- Trace, span and session are the client's own terms (W3C trace context, the
+-- legacy session). They help to find a call, and never decide anything.
 
 CREATE TABLE executions (
 	id uuid PRIMARY KEY,	-- 128 random bits
@@ -17,7 +17,7 @@ CREATE TABLE executions (
 	outcome text,
 	failure text,
 	delivered boolean,
-	owner_epoch uuid NOT NULL,	-- who will say how it ended
+	owner_epoch uuid NOT NULL,	-- of the process that will say how it ended
 	principal text NOT NULL,
 	listener text NOT NULL,
 	tool text COLLATE "C" NOT NULL,
@@ -34,7 +34,7 @@ CREATE TABLE executions (
 	cpu_us bigint,
 	stdout text,
 	result text,
-	restored boolean NOT NULL DEFAULT false,	-- whole row from sandboxd's record
+	restored boolean NOT NULL DEFAULT false,	-- the whole row is from sandboxd's record
 	trace_id uuid,
 	span_id bytea,
 	session_id uuid,
@@ -44,12 +44,12 @@ CREATE TABLE executions (
 CREATE INDEX ON executions (created_at, id);
 CREATE INDEX ON executions (deadline) WHERE state = 'open';
 
--- Guards an execution; see the table for why this is no CHECK. As in a CHECK, a
--- null is not judged, so NOT NULL is in the columns. An execution closes once, and
--- only its ending is ever written, so an UPDATE is asked for the ending alone; the
--- connections belong to the ending. An open row may get trace, span and session
--- once, in the transaction that made it (execution_marked), where a function made
--- the row without them.
+-- Guards an execution. The head of this file says why this is no CHECK. As in a
+-- CHECK, a null passes, so the columns have NOT NULL. An execution closes once,
+-- and only its ending is ever written, so in an UPDATE only the ending is
+-- checked. The connections belong to the ending. If a function made an open row
+-- without trace, span and session, the row may get them once, in the
+-- transaction that made it (execution_marked).
 CREATE FUNCTION executions_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'INSERT' THEN
@@ -152,12 +152,13 @@ BEGIN
 	RETURN coalesce(why, 'not_approved');
 END $$;
 
--- Makes the intent row as execution_open() does, for a caller that read the version
--- before, perhaps long before; or says why the INSERT made no row. p_limits is the
--- time of the server's limits that it read (null: none were set), which for a
--- version that needs hosts is its server's grants' time too. 'stale': they were
--- changed; read again. Everything else that may have changed since is asked in the
--- INSERT, so what was remembered never runs against a later commit.
+-- Makes the intent row as execution_open() does, for a caller that read the
+-- version before, perhaps long before. If the INSERT makes no row, this returns
+-- the reason. p_limits is the time of the server's limits that the caller read
+-- (null: none were set). For a version that needs hosts, it is also the time of
+-- the server's grants. 'stale' means that limits or grants were changed, so the
+-- caller has to read again. The INSERT checks everything else that may have
+-- changed, so a remembered version never runs against a later commit.
 CREATE FUNCTION call_open(p_id uuid, p_version uuid, p_hash bytea, p_epoch uuid,
     p_limits timestamptz, p_principal text, p_listener text, p_tool text,
     p_args_sha256 bytea, p_arguments text, p_client text, p_protocol text,
@@ -192,8 +193,9 @@ BEGIN
 	    p_created, p_deadline);
 END $$;
 
--- The rarer ways to an intent (tasks, confirmed calls, static content) are
--- functions that know nothing of the three. p_why: what one of them answered.
+-- Adds trace, span and session to an intent row. The functions for rarer
+-- intents (tasks, confirmed calls, static content) know nothing of the three.
+-- p_why is the answer of such a function.
 CREATE FUNCTION execution_marked(p_why text, p_id uuid, p_trace uuid, p_span bytea,
     p_session uuid) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -206,8 +208,8 @@ BEGIN
 	RETURN p_why;
 END $$;
 
--- The intent row of a management call: execution_open() of that kind, in one
--- statement.
+-- Makes the intent row of a management call, as execution_open() does for that
+-- kind, in one statement.
 CREATE FUNCTION management_open(p_id uuid, p_epoch uuid, p_principal text,
     p_listener text, p_tool text, p_args_sha256 bytea, p_arguments text,
     p_client text, p_protocol text, p_created timestamptz, p_deadline timestamptz,
@@ -225,9 +227,10 @@ BEGIN
 END $$;
 
 -- Closes an execution, once, and puts it in the queue of records_work(). A
--- repeated record changes nothing and says so. If the intent row is gone
--- (PostgreSQL crashed within wal_writer_delay of it), the record's own intent makes
--- the whole row: p_kind is not null. Returns closed, already, restored or unknown.
+-- repeated record changes nothing, and the answer says so. The intent row may
+-- be gone (PostgreSQL crashed within wal_writer_delay of it). Then the intent
+-- in the record, which has a p_kind that is not null, makes the whole row.
+-- Returns closed, already, restored or unknown.
 CREATE FUNCTION execution_close(p_id uuid, p_epoch uuid, p_outcome text,
     p_failure text, p_delivered boolean, p_started timestamptz,
     p_ended timestamptz, p_cpu_us bigint, p_stdout text, p_result text,
@@ -272,9 +275,9 @@ BEGIN
 	RETURN 'already';
 END $$;
 
--- Closes several executions of one epoch in one transaction: one disk flush for all
--- of them. Returns the ids that were open and are closed now. For each of the
--- others execution_close() says what is the matter with it.
+-- Closes several executions of one epoch in one transaction, so that they need
+-- only one disk flush. Returns the ids that were open and are closed now. For
+-- each of the others execution_close() says why it was not closed.
 CREATE FUNCTION executions_close(p_epoch uuid, p_ids uuid[], p_outcomes text[],
     p_failures text[], p_delivered boolean[], p_started timestamptz[],
     p_ended timestamptz[], p_cpu_us bigint[], p_stdout text[], p_results text[],

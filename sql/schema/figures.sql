@@ -1,6 +1,6 @@
 -- Figures for the dashboard and for health. Figures of calls (of tools; not of
--- management tools, inspections and tests) come from execution_stats, by hours: an
--- hour that is not over is counted as far as it went.
+-- management tools, inspections and tests) come from execution_stats, by hours.
+-- The present hour counts as far as it has gone.
 
 CREATE FUNCTION dashboard(p_period text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

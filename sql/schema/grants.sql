@@ -1,6 +1,6 @@
--- Requests for modules and network access as bytes. grant_requests holds the bytes
--- of each request: they change with what is affected, and then it is another
--- request.
+-- Requests for modules and network access as bytes. grant_requests holds the
+-- bytes of each request. The bytes contain what the request affects. If this
+-- changes, another request with other bytes takes its place.
 
 CREATE TABLE grant_requests (
 	id uuid PRIMARY KEY REFERENCES approval_requests (id),
@@ -12,8 +12,8 @@ LANGUAGE sql IMMUTABLE AS $$
 	SELECT set_byte('\x00'::bytea, 0, tag) || int4send(length(value)) || value
 $$;
 
--- Returns what request p_id of this kind and subject asks for, as things are now.
--- Null: there is no such subject.
+-- Returns the bytes of request p_id of this kind and subject, as they would be
+-- now. Null: there is no such subject.
 CREATE FUNCTION grant_preimage(p_kind text, p_subject uuid, p_id uuid) RETURNS bytea
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -59,7 +59,7 @@ BEGIN
 	    || grant_field(4, convert_to(split_part(s.name, '@', 1), 'UTF8')) || body || affected;
 END $$;
 
--- A request of these kinds, with its bytes.
+-- Makes a request for a module or for network access, with its bytes.
 CREATE FUNCTION grant_request(p_id uuid, p_kind text, p_subject uuid, p_server uuid,
     p_tool uuid, p_actor text, p_notes text) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
@@ -72,12 +72,13 @@ BEGIN
 	INSERT INTO grant_requests VALUES (p_id, pre);
 END $$;
 
--- Supersedes pending requests (of one server, or for one module) whose bytes would
--- differ now by fresh ones, until there is none left: a request that somebody else
--- renewed while we waited for it has a successor, which knows that change and not
--- ours; the next look sees it. No audit row is made: who asked, and for what, is the
--- same, and audit's lock comes after those of our callers. The fresh row refers to
--- server and tool, which are therefore locked before the request.
+-- Supersedes pending requests (of one server, or for one module) whose bytes
+-- would be different now, and makes new ones in their place, until none is
+-- left. While we wait for a request, another transaction may renew it. Its
+-- successor has that change but not ours, so the next round finds it. No audit
+-- row is made, because the same principal still asks for the same thing. Also,
+-- the lock of the audit head comes after the locks of our callers. The new row
+-- refers to server and tool, so both are locked before the request.
 CREATE FUNCTION grants_refresh(p_server uuid, p_module text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -125,8 +126,8 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- Says what a version needs and is not granted, as a sentence for its caller; also
--- what no grant could cover.
+-- Returns a sentence for the caller about something that the version needs and
+-- that is not granted, or that no grant could cover. Null: there is nothing.
 CREATE FUNCTION grant_missing(p_server uuid, p_tool uuid, p_modules text[], p_requires text[])
 RETURNS text
 LANGUAGE sql STABLE STRICT AS $$
@@ -143,9 +144,10 @@ LANGUAGE sql STABLE STRICT AS $$
 	    CROSS JOIN LATERAL mcpbox.need_parts(m) n WHERE m IS NOT NULL) END)
 $$;
 
--- Returns the serving versions that a grant touches, ascending: of a module, the
--- tool's, if it names just this content; of a host, those of the server that need
--- it.
+-- Returns the hashes of the serving versions that a grant affects, ascending. A
+-- grant of a module affects the tool's version if that version names exactly
+-- this content. A grant of a host affects the versions of the server that need
+-- the host.
 CREATE FUNCTION grant_affected(p_kind text, p_server uuid, p_tool uuid, p_line text,
     p_proto text, p_host text, p_port int) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -161,7 +163,8 @@ $$;
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON grant_requests
     FOR EACH ROW EXECUTE FUNCTION refuse();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON grant_requests EXECUTE FUNCTION refuse();
--- Named to fire before `callable`: requests are locked before its turn.
+-- Triggers fire in the order of their names. This one fires before `callable`,
+-- because requests are locked before callable_turn.
 CREATE TRIGGER approvals AFTER UPDATE ON tools FOR EACH ROW
     WHEN (OLD.serving_version IS DISTINCT FROM NEW.serving_version
     OR OLD.name <> NEW.name) EXECUTE FUNCTION grants_follow();

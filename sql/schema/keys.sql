@@ -1,12 +1,13 @@
--- Values under two master keys (docs/decisions/0039). A value that the vault sealed
--- says under which: {2, 8 bytes of key id, ...}. An older one says nothing: zeros.
+-- Values under two master keys (docs/decisions/0039). A value that the vault
+-- sealed has the id of its key: {2, 8 bytes of key id, ...}. An older value has
+-- none, and counts as one with a key id of zeros.
 
--- One row: which key what rests is under. key_id null: no rotation ever ended,
--- nothing is known.
+-- One row: the key under which stored values are sealed. key_id is null if no
+-- rotation ever ended, because the key's id is not known then.
 CREATE TABLE master_key (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	key_id bytea CHECK (length(key_id) = 8),
-	next_id bytea CHECK (length(next_id) = 8), -- a rotation is under way
+	next_id bytea CHECK (length(next_id) = 8), -- not null: a rotation is under way
 	begun_at timestamptz,
 	ended_at timestamptz
 );
@@ -22,9 +23,10 @@ CREATE FUNCTION sealed_body(seal bytea) RETURNS bytea LANGUAGE sql IMMUTABLE STR
 	    FROM (SELECT CASE WHEN get_byte(seal, 0) = 2 THEN 10 ELSE 2 END) x (h)
 $$;
 
--- A stored value must be under a key that will stay. A value that the vault
--- sealed before a rotation and that comes late waits here for the rotation's
--- end (its row lock) and is then refused: nobody stores what cannot be read.
+-- Fails if a value is sealed under a key that will not stay. A value that the
+-- vault sealed before a rotation may come late. It waits here for the
+-- rotation's end (by the row lock) and is then refused, so nobody stores a
+-- value that cannot be read.
 CREATE FUNCTION key_stays(p_key bytea) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -62,8 +64,8 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Append-only tables: a rotation may give a row another key and MAC. What it
--- says stays.
+-- Guards append-only tables. A rotation may give a row another key and MAC, but
+-- the row's content stays.
 CREATE FUNCTION renewal_only() RETURNS trigger
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -91,12 +93,14 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Everything that rests under the master key. id: the row, and the order of
--- passes. place, column: where the vault sealed it (its AAD; of a seal: nothing,
--- and what it is a seal of; of an anchor: row number and head in hex). A new thing that rests is a row here, a branch of
--- renew_store() and a row of the vault's renewal.h. Not here: policies that are
--- not in force any more, and first yeses to what is decided. They end with the
--- older key, which is how an old policy is made worthless for good (0038).
+-- The view `resting` has everything that is stored under the master key. id
+-- names the row, and is the order of passes. place and column say where the
+-- vault sealed the value (its AAD). For a seal, place is empty and column says
+-- what is sealed. For an anchor, they are the row number and the head in hex. A
+-- new kind of stored value is a row here, a branch of renew_store() and a row
+-- of the vault's renewal.h. Two kinds are not here: policies that are not in
+-- force any more, and first approvals of decided requests. They end with the
+-- older key, which makes an old policy worthless for good (0038).
 CREATE FUNCTION seal_purpose(kind text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE kind WHEN 'tool' THEN 'version' WHEN 'call' THEN 'call' ELSE 'grant' END
 $$;
@@ -117,9 +121,10 @@ CREATE VIEW resting AS
     UNION ALL SELECT 'anchor', lpad(seq::text, 20, '0'), seq::text, encode(head, 'hex'),
     signature, coalesce(key_id, '\x0000000000000000') FROM audit_anchors;
 
--- One piece of a pass: rows of one kind after p_after, p_key's own left out
--- (null: all). What may be many (seals, anchors) is read in the order of its
--- key, from p_after on: a pass reads each row once.
+-- Returns one piece of a pass: rows of one kind after p_after, without those
+-- under p_key (null: with all). Kinds that may have many rows (seals, anchors)
+-- are read in the order of their key, from p_after on, so a pass reads each row
+-- once.
 CREATE FUNCTION renew_rows(p_kind text, p_after text, p_key bytea, p_limit int)
 RETURNS SETOF resting
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -146,8 +151,9 @@ BEGIN
 	END IF;
 END $$;
 
--- The same under the next key. A row that changed meanwhile is left as it is: it
--- was written under the next key, or is gone.
+-- Stores the same values, sealed under the next key. A row that changed
+-- meanwhile is left as it is, because it was written under the next key, or is
+-- gone.
 CREATE FUNCTION renew_store(p_kind text, p_ids text[], p_old bytea[], p_new bytea[])
 RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -191,7 +197,7 @@ BEGIN
 	RETURN done;
 END $$;
 
--- Both may be repeated.
+-- Begins a rotation. renew_begin() and renew_end() may be repeated.
 CREATE FUNCTION renew_begin(p_key bytea, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -206,9 +212,10 @@ BEGIN
 	    || encode(p_key, 'hex'), '{}');
 END $$;
 
--- p_leave: so many may be left, which no key opens. The row lock makes
--- this the last moment of the older key: writers before it have committed, and
--- are counted; later ones see what it left (key_stays).
+-- Ends a rotation. p_leave is the number of values that may be left because no
+-- key opens them. The row lock makes this the last moment of the older key.
+-- Writers before it have committed, so their values are counted. Later writers
+-- see the new key (key_stays).
 CREATE FUNCTION renew_end(p_key bytea, p_leave int, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE

@@ -1,8 +1,9 @@
 -- Limits of the calls of a server. Names and bounds are common/limit.h's; a test
 -- compares the two.
 
--- Limits that an administrator set for all tools of a server that don't say them
--- themselves. A missing row or null: the configured default.
+-- Limits that an administrator set for a server. They hold for each tool of the
+-- server that does not have such a limit itself. If a row is missing or a limit
+-- is null, the configured default holds.
 CREATE TABLE server_limits (
 	server_id uuid PRIMARY KEY REFERENCES servers (id),
 	timeout_ms bigint CHECK (timeout_ms BETWEEN 100 AND 600000),

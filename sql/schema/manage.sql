@@ -1,9 +1,9 @@
--- Answers of management tools. JSON is made here, whole, since admind parses none; a
--- schema goes in as the bytes that were hashed. A change by a management tool is
--- done, then shown.
+-- Answers of management tools. Their JSON is made here, whole, since admind
+-- parses none. A schema goes in as the bytes that were hashed. A function that
+-- makes a change first makes it, and then shows the result.
 
--- mcpbox_get_server. p_timeout: the configured limit of a call. A model sees the
--- sentence that a call would hear, or null.
+-- mcpbox_get_server. p_timeout is the configured limit of a call. `stopped` is
+-- the sentence that a caller is told, or null.
 CREATE FUNCTION manage_get_server(p_id uuid, p_timeout bigint) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -32,7 +32,7 @@ BEGIN
 	    FROM servers s WHERE s.id = p_id AND s.deleted_at IS NULL);
 END $$;
 
--- mcpbox_get_tool: one version (null: the newest) of an object, whole.
+-- mcpbox_get_tool: one whole version of an object (p_version null: the newest).
 CREATE FUNCTION manage_get_tool(p_id uuid, p_version bigint, p_timeout bigint)
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -118,7 +118,7 @@ BEGIN
 	    WHERE t.id = p_id AND t.deleted_at IS NULL);
 END $$;
 
--- mcpbox_get_server_modules, with what becomes of requests.
+-- mcpbox_get_server_modules, with the state of requests.
 CREATE FUNCTION manage_get_modules(p_page bigint, p_size bigint) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -173,7 +173,7 @@ BEGIN
 	    FROM servers s WHERE s.id = p_id AND s.deleted_at IS NULL);
 END $$;
 
--- mcpbox_validate_code, of code whose signature became this schema.
+-- mcpbox_validate_code. p_schema was made from the signature of the code.
 CREATE FUNCTION manage_validated(p_schema bytea) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -191,8 +191,8 @@ BEGIN
 	    'input_schema', s);
 END $$;
 
--- mcpbox_test_code. p_body: CallToolResult, p_meta: its _meta, both of the
--- runner's making. U+0000 is text in JSON but none here.
+-- mcpbox_test_code. p_body is a CallToolResult and p_meta its _meta; the runner
+-- made both. U+0000 is text in JSON, but not in PostgreSQL.
 CREATE FUNCTION manage_tested(p_body bytea, p_meta bytea, p_failure text, p_ms bigint,
     p_version bigint, p_execution uuid) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -247,7 +247,7 @@ BEGIN
 	    ' if there is one, serves on.');
 END $$;
 
--- The name alone; the value is an administrator's to set.
+-- Makes the name of a secret. An administrator sets its value.
 CREATE FUNCTION manage_create_secret(p_server uuid, p_key text, p_description text,
     p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

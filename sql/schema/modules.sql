@@ -1,6 +1,7 @@
--- Modules: entries of the content-addressed store that an administrator recorded,
--- and to which tools they are granted. A version names them in its pre-image as
--- "name version digest", so what is mounted is what was reviewed.
+-- Modules: entries of the content-addressed store that an administrator
+-- recorded, and the tools to which they are granted. A version names its
+-- modules in its pre-image as "name version digest". So the content that is
+-- mounted is the content that was reviewed.
 
 CREATE TABLE modules (
 	name text COLLATE "C" NOT NULL
@@ -17,7 +18,7 @@ CREATE TABLE modules (
 	UNIQUE (name, version, digest)
 );
 
--- A row stays when its grant is withdrawn: who had it, and when.
+-- A withdrawn grant keeps its row, which shows who had it, and when.
 CREATE TABLE tool_modules (
 	tool_id uuid NOT NULL REFERENCES tools (id),
 	name text COLLATE "C" NOT NULL,
@@ -35,8 +36,8 @@ CREATE TABLE tool_modules (
 
 CREATE INDEX ON tool_modules (request_id);
 
--- A model's request; approval_requests.subject of kind module. preimage
--- is what the request's hash is of: "mcpbox module request 1" NUL, then u8 tag, u32be
+-- A model's request. id is approval_requests.subject of kind module. preimage
+-- has the request's words: "mcpbox module request 1" NUL, then u8 tag, u32be
 -- length, bytes: 1 tool id, 2 name, 3 version (empty: any), 4 justification.
 CREATE TABLE module_requests (
 	id uuid PRIMARY KEY,
@@ -51,14 +52,14 @@ CREATE TABLE module_requests (
 
 CREATE INDEX ON module_requests (tool_id);
 
--- PEP 503: one spelling of a name.
+-- Returns the one spelling of a name (PEP 503).
 CREATE FUNCTION module_name(name text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT lower(regexp_replace(name, '[-_.]+', '-', 'g'))
 $$;
 
--- A name and a version mean the same bytes for ever: a grant must not come to
--- mean another content.
+-- Guards a module. A name and a version mean the same bytes for ever, because a
+-- grant must not come to mean another content.
 CREATE FUNCTION modules_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NEW.name <> OLD.name OR NEW.version <> OLD.version OR NEW.digest <> OLD.digest
@@ -68,8 +69,8 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- The first of a version's lock lines ("name version digest") that the tool
--- may not use; null: it may use them all.
+-- Returns the first of a version's lock lines ("name version digest") that the
+-- tool may not use. Null: it may use them all.
 CREATE FUNCTION module_missing(p_tool uuid, p_lock text[]) RETURNS text
 LANGUAGE sql STABLE STRICT AS $$
 	SELECT k.line FROM unnest(p_lock) k (line) WHERE NOT EXISTS
@@ -79,8 +80,8 @@ LANGUAGE sql STABLE STRICT AS $$
 	ORDER BY k.line COLLATE "C" LIMIT 1
 $$;
 
--- "name" or "name==version" to lock lines, sorted. A name alone means the
--- version granted last.
+-- Turns "name" or "name==version" into lock lines, sorted. A name alone means
+-- the version that was granted last.
 CREATE FUNCTION module_lock(p_tool uuid, p_wanted text[]) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -108,9 +109,9 @@ BEGIN
 	RETURN QUERY SELECT k FROM unnest(lock) k ORDER BY k COLLATE "C";
 END $$;
 
--- Records an entry of the store, taking turns (module_turn). The same again changes
--- nothing but makes a withdrawn one available; another digest for a version is
--- refused.
+-- Records an entry of the store, taking turns (module_turn). If the same entry
+-- is recorded already, it only becomes available again if it was withdrawn.
+-- Another digest for the same version is refused.
 CREATE FUNCTION add_module(p_name text, p_version text, p_digest bytea,
     p_files bigint, p_bytes bigint, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -172,8 +173,8 @@ BEGIN
 	RETURN m.name || '==' || m.version;
 END $$;
 
--- p_version '': every version of it. From this commit on no call of the tool
--- mounts it.
+-- Revokes a tool's grant of a module. p_version '' means every version of the
+-- module. From this commit on no call of the tool mounts it.
 CREATE FUNCTION revoke_module(p_tool text, p_name text, p_version text, p_actor text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -194,7 +195,7 @@ BEGIN
 	RETURN gone;
 END $$;
 
--- Asks for a module in a model's name; a person decides on the bytes of the
+-- Asks for a module in a model's name. A person decides about the bytes of the
 -- request.
 CREATE FUNCTION request_module(p_request uuid, p_subject uuid, p_tool uuid,
     p_name text, p_version text, p_justification text, p_actor text,
@@ -249,9 +250,10 @@ BEGIN
 	    json_build_object('request_id', p_request, 'tool_id', p_tool, 'module', module)::text);
 END $$;
 
--- Changes of the module store, and decisions and requests about a module, take
--- turns: the one goes from a module to the tools that asked for it, the others
--- the way back.
+-- Changes of the module store take turns with decisions and requests about a
+-- module. A change goes from a module to the tools that asked for it, and a
+-- decision or request goes from a tool to a module. So they would lock in
+-- opposite orders.
 CREATE FUNCTION module_turn(p_store boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	IF p_store THEN
@@ -261,14 +263,15 @@ BEGIN
 	END IF;
 END $$;
 
--- Revokes a module's grant in the same way.
+-- Tells every admind that a module's grant was revoked or the module withdrawn,
+-- so that it withdraws running calls.
 CREATE FUNCTION tool_modules_tell() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM mcpbox.catalogue_changed(0);
 	RETURN NULL;
 END $$;
 
--- p_id: the tool's id and the module's name with / between.
+-- p_id has the tool's id, then / and the module's name.
 CREATE FUNCTION act_module_revoke(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -278,8 +281,9 @@ BEGIN
 	    split_part(p_id, '/', 2), coalesce(p_body ->> 'version', ''), p_actor))::text;
 END $$;
 
--- Entries that this suite's tools are granted and that came from a wheel: each
--- node has them, and fetches by its SHA-256 what its own store lacks.
+-- Returns entries that came from a wheel and that a tool is granted. Each node
+-- needs them. It fetches those that its own store lacks, by the SHA-256 of the
+-- wheel.
 CREATE FUNCTION modules_granted(p_after text) RETURNS TABLE
     (key text, name text, version text, digest bytea, sha256 bytea)
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$

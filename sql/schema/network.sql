@@ -1,19 +1,22 @@
--- Network access: what is asked for, what a grant means, how it reaches a call
--- (docs/decisions/0047).
+-- Network access: requests for it, the meaning of a grant, and how a grant
+-- reaches a call (docs/decisions/0047).
 --
--- proto is tcp or udp; host a name, *.domain, an address, or * (every host whose
--- address is public); port 0 of a grant: 80 and 443. The network access policy of a
--- server is require_approval, or allow_all_public, which is a live grant of *. That
--- grant acts wherever grants do, is asked for, decided, sealed and revoked as they
--- are, and a version still has to declare what it reaches.
+-- proto is tcp or udp. host is a name, *.domain, an address, or * (every host
+-- whose address is public). Port 0 of a grant means 80 and 443. The network
+-- access policy of a server is require_approval or allow_all_public. With
+-- allow_all_public the server has a grant of *. This grant is asked for,
+-- decided, sealed, enforced and revoked as any other, and a version still has
+-- to declare what it reaches.
 --
--- The row of callable, and a call's lookup, bear the time from which on a server's
--- limits are as they are; of a version that needs hosts, its server's grants, too.
--- So a context made from grants that were changed since gets no row: what committed
--- before wins, on every node.
+-- The row of callable, and a call's lookup, have the time at which a server's
+-- limits changed last. For a version that needs hosts, this is also the time at
+-- which its server's grants changed last. So if grants changed after a call's
+-- context was made, the call gets no row. A change that committed before the
+-- call holds, on every node.
 --
--- A call's connections are JSON, as egress told them, or nothing: what a taken-over
--- sandbox sends in their place must not become part of an answer.
+-- A call's connections are a JSON array, as egress told them. network_json()
+-- replaces anything else, because text that a taken-over sandbox sends must not
+-- become part of an answer.
 
 CREATE TABLE network_requests (
 	id uuid PRIMARY KEY,	-- approval_requests.subject of kind network
@@ -21,7 +24,7 @@ CREATE TABLE network_requests (
 	proto text NOT NULL DEFAULT 'tcp',
 	host text COLLATE "C" NOT NULL CHECK (octet_length(host) BETWEEN 1 AND 253),
 	port int NOT NULL CHECK (port BETWEEN 0 AND 65535),	-- 0: every port
-	tool_ids uuid[] NOT NULL DEFAULT '{}',	-- for whom it was asked
+	tool_ids uuid[] NOT NULL DEFAULT '{}',	-- the tools it is for
 	justification text NOT NULL CHECK (length(justification) BETWEEN 1 AND 2000),
 	CHECK (proto IN ('tcp', 'udp') AND (proto = 'tcp' OR port > 0))
 );
@@ -29,7 +32,7 @@ CREATE TABLE network_requests (
 CREATE INDEX ON network_requests (server_id, host, port);
 CREATE INDEX ON network_requests USING gin (tool_ids);
 
--- Grants. A row stays when it is revoked: who had it, and when.
+-- Grants. A revoked grant keeps its row, which shows who had it, and when.
 CREATE TABLE network_grants (
 	request_id uuid PRIMARY KEY REFERENCES approval_seals (request_id),
 	server_id uuid NOT NULL REFERENCES servers (id),
@@ -88,9 +91,10 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Returns the one spelling of a host, or what is wrong with it: *, loopback
--- addresses, U-labels named by their A-labels. The rules are grantreq_need()'s of
--- common/grantreq.h; its golden vectors are asked here, too.
+-- Returns the one spelling of a host, or what is wrong with it. The host may be
+-- * or a loopback address. For an international name, the sentence says its
+-- ASCII form. The rules are those of grantreq_need() of common/grantreq.h, and
+-- a test compares both with the same golden vectors.
 CREATE FUNCTION host_spelled(p_host text, OUT host text, OUT wrong text)
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -140,8 +144,8 @@ BEGIN
 	END IF;
 END $$;
 
--- Returns the first host that a version needs and its server does not have.
--- Null: nothing.
+-- Returns the first host that a version needs and that its server is not
+-- granted. Null: there is none.
 CREATE FUNCTION network_missing(p_server uuid, p_requires text[]) RETURNS text
 LANGUAGE sql STABLE STRICT AS $$
 	SELECT r FROM unnest(p_requires) r CROSS JOIN LATERAL mcpbox.need_parts(r) n
@@ -151,8 +155,8 @@ LANGUAGE sql STABLE STRICT AS $$
 	ORDER BY r COLLATE "C" LIMIT 1
 $$;
 
--- callable follows; and calls that run with an ended grant are withdrawn (mask 0:
--- no list changed).
+-- Updates callable when a grant is made or revoked, and withdraws calls that
+-- run with a revoked grant (mask 0: no list changed).
 CREATE FUNCTION network_grants_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	UPDATE mcpbox.callable_turn SET turn = turn + 1;
@@ -166,8 +170,8 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- Asks for a host in an administrator's name. The request is approved like others,
--- so the vault seals it. The port may stand in the host.
+-- Asks for a host in an administrator's name. The request is approved like
+-- others, so the vault seals it. The host may contain the port.
 CREATE FUNCTION act_network_request(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -187,8 +191,9 @@ BEGIN
 	RETURN approval_item(a);
 END $$;
 
--- An address that is no public one, as far as that can be told here: egress
--- judges. It is granted by itself alone, with its port.
+-- Returns whether a host is an address that is not public, as far as that can
+-- be told here; egress judges. Such an address is only granted by itself, with
+-- its port.
 CREATE FUNCTION host_private(p_host text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE WHEN p_host ~ '^[0-9.]+$|:' THEN p_host::inet <<= ANY ('{127.0.0.0/8,
@@ -196,8 +201,8 @@ LANGUAGE sql IMMUTABLE AS $$
 	    ELSE false END
 $$;
 
--- RFC 3492 of an international name, for a sentence that names it: what people
--- ask for is still what they spell in ASCII themselves.
+-- Returns the ASCII form (RFC 3492) of an international name, for a sentence
+-- that suggests it. People still have to write the ASCII form themselves.
 CREATE FUNCTION host_alabel(p_host text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -279,8 +284,9 @@ BEGIN
 	RETURN substr(out, 2);
 END $$;
 
--- Reads an author's word: host, host:port, *.domain, *, udp:host:port,
--- [IPv6]:port. port 0: it named none. wrong null: it is one of these.
+-- Reads a host as an author writes it: host, host:port, *.domain, *,
+-- udp:host:port, [IPv6]:port. port is 0 if the author named none. wrong is null
+-- if the text has one of these forms.
 CREATE FUNCTION need_parts(p_need text, OUT proto text, OUT host text, OUT port int,
     OUT wrong text)
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
@@ -315,7 +321,8 @@ BEGIN
 	wrong := first;
 END $$;
 
--- Is this host one of those (a host, *.domain, *)?
+-- Returns whether p_host is one of those that p_those (a host, *.domain, *)
+-- means.
 CREATE FUNCTION host_within(p_those text, p_host text) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE WHEN p_those = p_host THEN true
@@ -324,9 +331,9 @@ LANGUAGE sql IMMUTABLE AS $$
 	        AND right(p_host, length(p_those) - 1) = substr(p_those, 2) END
 $$;
 
--- Does what is granted meet what is needed? A need without a port is met by any
--- port of its host: what is opened is what was granted. One of *.domain or of *
--- is met by nothing narrower.
+-- Returns whether a grant covers a need. A grant of any port of the host covers
+-- a need without a port, because only the granted port is opened. A need of
+-- *.domain or of * is not covered by anything narrower.
 CREATE FUNCTION grant_covers(p_proto text, p_host text, p_port int, n_proto text,
     n_host text, n_port int) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
@@ -480,9 +487,10 @@ LANGUAGE sql STABLE AS $$
 	SELECT max(g.changed_at) FROM mcpbox.network_grants g WHERE g.server_id = p_server
 $$;
 
--- Live grants of a server as the material of a context (common/context.h:
--- CTX_GRANT_SEAL, CTX_GRANT_PREIMAGE): those that have something to do with these
--- needs, and private addresses, which names may turn out to have.
+-- Returns grants of a server, without revoked ones, as the material of a
+-- context (common/context.h: CTX_GRANT_SEAL, CTX_GRANT_PREIMAGE). These are the
+-- grants that overlap with the needs, and those of private addresses, because a
+-- name may turn out to have such an address.
 CREATE FUNCTION network_material(p_server uuid, p_requires text[]) RETURNS bytea
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce(string_agg(grant_field(31, x.seal) || grant_field(32, q.preimage),
@@ -496,9 +504,10 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    AND (host_private(g.host) OR host_within(g.host, n.host) OR host_within(n.host, g.host)))
 $$;
 
--- For REGRANT: servers of which a sandbox has open calls that may connect, with
--- what they are granted now, if that changed since the first of those calls was
--- made (or shortly before: clocks of two machines).
+-- For REGRANT: returns each server of which a sandbox has open calls that may
+-- connect, with its present grants, if these changed since the first of the
+-- calls was made. A change in the five minutes before counts, too, because the
+-- clocks of two machines may differ.
 CREATE FUNCTION network_regrants(p_epoch uuid)
 RETURNS TABLE (server_id uuid, material bytea)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -512,7 +521,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	WHERE network_changed(o.server_id) >= o.since - interval '5 minutes'
 $$;
 
--- Those calls.
+-- Returns the open calls of one sandbox and one server that may connect.
 CREATE FUNCTION network_calls(p_epoch uuid, p_server uuid) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT e.id FROM executions e JOIN tool_versions v ON v.id = e.version_id

@@ -1,4 +1,5 @@
--- Privileges: reading, and the functions that each file granted. Nothing else.
+-- Privileges of mcpbox_app: it may read, insert intents, and call the functions
+-- that each file granted. It may do nothing else.
 REVOKE ALL ON ALL TABLES IN SCHEMA mcpbox FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mcpbox FROM PUBLIC;
 GRANT SELECT ON ALL TABLES IN SCHEMA mcpbox TO mcpbox_app;

@@ -1,9 +1,10 @@
 -- Rate limits that hold across nodes and restarts (docs/decisions/0043), and the
 -- numbers of the circuit breakers (docs/decisions/0042).
 
--- A limit of one listener, principal or tool (its exposed name), in place of
--- the settings for all. per_minute 0: none. burst: tokens that are kept
--- at most; an hour's worth fills every bucket again.
+-- The limit of one listener, principal or tool (its exposed name), in place of
+-- the settings for all. per_minute 0 means no limit. burst is the number of
+-- tokens that a bucket keeps at most. It is at most an hour's worth, so an hour
+-- fills every bucket again.
 CREATE TABLE rate_limits (
 	scope text NOT NULL CHECK (scope IN ('listener', 'principal', 'tool')),
 	subject text COLLATE "C" NOT NULL CHECK (actor_ok(subject)),
@@ -15,7 +16,7 @@ CREATE TABLE rate_limits (
 	CHECK (scope <> 'listener' OR subject IN ('local', 'tunnel'))
 );
 
--- Tokens that are left, as of `at`. No row: full.
+-- The tokens that were left at the time `at`. A bucket without a row is full.
 CREATE TABLE rate_buckets (
 	scope text NOT NULL,
 	subject text COLLATE "C" NOT NULL,
@@ -26,7 +27,8 @@ CREATE TABLE rate_buckets (
 
 CREATE INDEX ON rate_buckets (at);
 
--- The limit that holds for a subject: its own, else the setting's. No row: none.
+-- Returns the limit of a subject: its own, or else that of the settings. No
+-- row: there is no limit.
 CREATE FUNCTION rate_limit_of(p_scope text, p_subject text)
 RETURNS TABLE (per_minute bigint, burst bigint)
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -42,10 +44,11 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    WHERE x.per_minute > 0
 $$;
 
--- Takes up to p_want tokens. wait_ms: until the next one flows in, where fewer
--- than wanted were there. per_minute null: there is no limit (any more), or no
--- such tool: names that clients make up get no bucket. The row is locked before
--- the clock is read, so of two nodes the second sees what the first left.
+-- Takes up to p_want tokens. If there were fewer than wanted, wait_ms is the
+-- time until the next one flows in. per_minute is null if there is no limit
+-- (any more) or no such tool, because names that clients make up get no bucket.
+-- The row is locked before the clock is read, so the second of two nodes sees
+-- the tokens that the first left.
 CREATE FUNCTION rate_lease(p_scope text, p_subject text, p_want bigint,
     OUT granted bigint, OUT wait_ms bigint, OUT per_minute bigint, OUT burst bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -78,15 +81,16 @@ BEGIN
 	END IF;
 END $$;
 
--- Gives back what was leased and not used; more than the burst is cut off by
--- the next lease.
+-- Gives back tokens that were leased and not used. If there are then more than
+-- the burst, the next lease cuts them off.
 CREATE FUNCTION rate_return(p_scope text, p_subject text, p_tokens bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	UPDATE rate_buckets SET tokens = tokens + greatest(p_tokens, 0)
 	    WHERE scope = p_scope AND subject = p_subject
 $$;
 
--- A bucket not used for an hour is full: as if it were not there.
+-- Deletes buckets that were not used for an hour. They are full, and a bucket
+-- without a row counts as full.
 CREATE FUNCTION rate_sweep() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	DELETE FROM rate_buckets WHERE (scope, subject) IN (SELECT b.scope, b.subject
@@ -94,8 +98,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    ORDER BY b.at LIMIT 1000 FOR UPDATE SKIP LOCKED)
 $$;
 
--- All that admind keeps of this in memory: settings (subject null), then limits
--- of single subjects.
+-- Returns all limits that admind keeps in memory: settings (subject null), then
+-- limits of single subjects.
 CREATE FUNCTION limits_now()
 RETURNS TABLE (name text, subject text, value bigint, burst bigint)
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -111,7 +115,8 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- As GET shows it; the ETag is the SHA-256 of this text. Null: none of its own.
+-- Returns a limit as GET shows it. The ETag is the SHA-256 of this text. Null:
+-- the subject has no limit of its own.
 CREATE FUNCTION rate_limit_json(p_scope text, p_subject text) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('scope', l.scope, 'subject', l.subject, 'per_minute',
@@ -153,7 +158,8 @@ BEGIN
 	RETURN rate_limit_json(v_scope, v_subject);
 END $$;
 
--- POST /api/rate-limits/remove: what the settings say of all holds again.
+-- POST /api/rate-limits/remove: removes the limit of one subject, so that the
+-- settings hold for it again.
 CREATE FUNCTION act_rate_limit_remove(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE

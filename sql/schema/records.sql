@@ -1,13 +1,13 @@
--- How records are found, counted and forgotten, and what happens beside them
+-- How records are found, counted and deleted, and the activity log
 -- (docs/decisions/0041).
 --
--- Each index of a table costs a microsecond in every INSERT and UPDATE of it, be it
--- partial or not. So executions has no more than a call needs; records_work() makes
--- what is searched by in the pauses. Until then a row is in the queue, which lists
--- read as well.
+-- Each index of a table, partial or not, costs a microsecond in every INSERT
+-- and UPDATE of the table. So executions has no more indexes than a call needs.
+-- records_work() fills the tables for searches in the pauses between calls.
+-- Until then a row is in the queue, which lists read as well.
 
--- Closed, and not yet counted and searchable. No index: rows are put at one
--- end and taken from the other.
+-- Executions that are closed and not yet counted and searchable. There is no
+-- primary key, because rows are put at one end and taken from the other.
 CREATE TABLE execution_queue (
 	execution uuid NOT NULL,
 	tool text COLLATE "C" NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE execution_queue (
 
 CREATE INDEX ON execution_queue (tool, created_at, execution);
 
--- A closed execution, by what it may be asked for.
+-- Closed executions, with the columns by which they are searched.
 CREATE TABLE execution_index (
 	id uuid PRIMARY KEY,
 	created_at timestamptz NOT NULL,
@@ -37,8 +37,8 @@ CREATE INDEX ON execution_index (created_at, id);
 CREATE INDEX ON execution_index (tool, created_at, id);
 CREATE INDEX ON execution_index (principal, created_at, id);
 CREATE INDEX ON execution_index (server_id, created_at, id) WHERE server_id IS NOT NULL;
--- The common values (done, tool, local) are in none of these: whoever asks for them
--- finds it in the order of time.
+-- These indexes leave out the common values (done, tool, local). A search for a
+-- common value goes back in time, and soon finds enough rows.
 CREATE INDEX ON execution_index (outcome, created_at, id) WHERE outcome <> 'done';
 CREATE INDEX ON execution_index (failure, created_at, id) WHERE failure IS NOT NULL;
 CREATE INDEX ON execution_index (kind, created_at, id) WHERE kind <> 'tool';
@@ -46,7 +46,7 @@ CREATE INDEX ON execution_index (listener, created_at, id) WHERE listener <> 'lo
 CREATE INDEX ON execution_index (trace_id) WHERE trace_id IS NOT NULL;
 CREATE INDEX ON execution_index USING gin (words);
 
--- Ended calls of an hour. They outlive the rows they were counted from.
+-- Counts of an hour's ended calls. They outlive the rows that they count.
 CREATE TABLE execution_stats (
 	hour timestamptz NOT NULL,	-- of created_at, in UTC
 	tool text COLLATE "C" NOT NULL,
@@ -56,8 +56,8 @@ CREATE TABLE execution_stats (
 	outcome text NOT NULL,
 	failure text NOT NULL,	-- '': none
 	calls bigint NOT NULL,
-	duration_us bigint NOT NULL,	-- of them together, from RUN (or, of what
-	duration_max_us bigint NOT NULL,	-- never ran, from its intent) to the end
+	duration_us bigint NOT NULL,	-- the sum, from RUN (for a call that never
+	duration_max_us bigint NOT NULL,	-- ran, from its intent) to the end
 	cpu_us bigint NOT NULL,
 	PRIMARY KEY (hour, tool, principal, listener, kind, outcome, failure)
 );
@@ -71,11 +71,11 @@ CREATE TABLE activity (
 	node text NOT NULL,
 	kind text NOT NULL CHECK (kind ~ '^[a-z_]{1,32}$'),
 	level text NOT NULL CHECK (level IN ('info', 'warning', 'error')),
-	principal text NOT NULL CHECK (length(principal) <= 254),	-- '': nobody known
+	principal text NOT NULL CHECK (length(principal) <= 254),	-- '': not known
 	listener text NOT NULL CHECK (listener IN ('', 'local', 'tunnel', 'admind')),
 	subject text COLLATE "C" NOT NULL CHECK (length(subject) <= 128),
 	failure text NOT NULL CHECK (length(failure) <= 64),	-- '': none
-	count bigint NOT NULL CHECK (count > 0)	-- so often within a second
+	count bigint NOT NULL CHECK (count > 0)	-- how often within a second
 );
 
 CREATE INDEX ON activity (at);
@@ -84,8 +84,8 @@ CREATE INDEX ON activity (principal, seq);
 CREATE INDEX ON activity (subject, seq);
 CREATE INDEX ON activity (level, seq) WHERE level <> 'info';
 
--- Rows that are not there yet: open ones, and as much of the queue as a list may
--- read (more waits only under a load that lasts).
+-- Executions that execution_index does not have yet: open ones, and as much of
+-- the queue as a list may read (more rows wait only under a load that lasts).
 CREATE VIEW executions_fresh AS
 SELECT * FROM executions WHERE state = 'open'
 UNION ALL
@@ -93,8 +93,8 @@ SELECT e.* FROM (SELECT execution FROM execution_queue LIMIT 1000) q
     CROSS JOIN LATERAL (SELECT * FROM executions x WHERE x.id = q.execution
     AND x.state = 'closed' OFFSET 0) e;
 
--- Returns the newest calls of a name. A queue that is long is read by its index, a
--- page of each part at most.
+-- Returns the newest calls of a tool. A long queue is read by its index, and at
+-- most a page of each part is read.
 CREATE FUNCTION executions_of_tool(p_tool text, p_kinds text[], p_limit bigint)
 RETURNS SETOF executions LANGUAGE sql STABLE AS $$
 	SELECT e.* FROM ((SELECT i.id FROM mcpbox.execution_index i
@@ -122,9 +122,10 @@ CREATE FUNCTION executions_of_outcome(p_outcome text, p_since timestamptz,
 	ORDER BY e.created_at DESC, e.id DESC LIMIT p_limit
 $$;
 
--- Returns the words that find a call: beginnings are enough, and bound the cost of a
--- row; where it connected to is among them. Escaped line ends and tabs would stick
--- to the next word.
+-- Returns the words that find a call, among them the hosts that it connected
+-- to. Only the beginnings of long texts are used, which is enough and bounds
+-- the cost of a row. Escaped line ends and tabs are replaced, because otherwise
+-- they would become part of the next word.
 CREATE FUNCTION execution_lexemes(x executions) RETURNS tsvector
 LANGUAGE sql STABLE AS $$
 	SELECT to_tsvector('pg_catalog.simple', mcpbox.plain_words(replace(replace(
@@ -133,10 +134,11 @@ LANGUAGE sql STABLE AS $$
 	    '\n', ' '), '\t', ' ')))
 $$;
 
--- Takes at most p_rows off the queue; returns how many. Several may do it at
--- once. Sorted, so that two that count the same lock in the same order. Times
--- are a sandbox's word: sums of them end at 9e15 us (285 years), since one that
--- fits no column would leave its rows, and all after them, in the queue.
+-- Takes at most p_rows off the queue, and returns how many. Several processes
+-- may do this at once. The counts are sorted, so that two processes lock the
+-- same counts in the same order. A sandbox reports the times, and could report
+-- any. So sums of times end at 9e15 us (285 years): a sum that does not fit its
+-- column would leave its rows, and all after them, in the queue.
 CREATE FUNCTION records_work(p_rows bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -186,8 +188,9 @@ BEGIN
 	    WHERE state = 'closed';
 END $$;
 
--- Newest first. Planned for these very words: the rare ones are found by them,
--- the frequent ones by going back in time.
+-- Searches executions, newest first. Each search is planned for its own words.
+-- Rare words are found by their index, and frequent words by going back in
+-- time.
 CREATE FUNCTION executions_search(p_search text, p_kind text, p_state text,
     p_tool text, p_principal text, p_listener text, p_outcome text, p_failure text,
     p_since timestamptz, p_until timestamptz, p_before timestamptz, p_before_id uuid,
@@ -251,8 +254,9 @@ BEGIN
 	ORDER BY e.created_at DESC, e.id DESC;
 END $$;
 
--- Statistics of a span of at most 400 days, as one object. p_period: hour or
--- day; hours for a month at most, so that the list has an end.
+-- Returns statistics of a span of at most 400 days, as one object. p_period is
+-- hour or day. Hours are given for a month at most, so that the list has an
+-- end.
 CREATE FUNCTION execution_statistics(p_since timestamptz, p_until timestamptz,
     p_period text, p_tool text, p_principal text, p_listener text, p_kind text,
     p_outcome text) RETURNS text
@@ -334,8 +338,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    p_count) AS r (at, kind, level, principal, listener, subject, failure, count)
 $$;
 
--- At most p_rows of each kind, the oldest first; returns how many records. What
--- someone else works on is left for the next time.
+-- Deletes at most p_rows of each kind, the oldest first, and returns how many
+-- records it deleted. Rows that somebody else works on are left for the next
+-- time.
 CREATE FUNCTION records_expire(p_rows bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE

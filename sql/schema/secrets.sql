@@ -1,6 +1,6 @@
--- Secrets: opaque, sealed by the vault. A placeholder has a name and no value. A
--- value is the vault's ciphertext, and an older one is gone once it is replaced;
--- who set it and when is kept.
+-- Secrets, sealed by the vault. A placeholder has a name and no value. A value
+-- is the vault's ciphertext. An older value is gone once it is replaced, but it
+-- is kept who set it and when.
 
 CREATE TABLE server_secrets (
 	server_id uuid NOT NULL REFERENCES servers (id),
@@ -20,8 +20,9 @@ CREATE TABLE server_secrets (
 	PRIMARY KEY (server_id, key)
 );
 
--- Stays when the secret goes: a new one of the name counts on. version: of the
--- value that a 'set' set, else of the one there was.
+-- The history of a secret stays when the secret is deleted, and a new secret of
+-- the name counts on. version is that of the value that a 'set' set. For
+-- another action it is that of the value at that time.
 CREATE TABLE server_secret_history (
 	server_id uuid NOT NULL REFERENCES servers (id),
 	key text COLLATE "C" NOT NULL,
@@ -58,8 +59,8 @@ BEGIN
 	    json_build_object('version', v)::text);
 END $$;
 
--- The newest hundred changes of a secret are kept here; all are in the audit
--- log.
+-- Notes a change of a secret. The newest hundred changes are kept here, and the
+-- audit log has all of them.
 CREATE FUNCTION secret_note(p_server uuid, p_key text, p_action text, p_version int,
     p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
@@ -78,7 +79,7 @@ CREATE FUNCTION secret_time(t timestamptz) RETURNS text LANGUAGE sql IMMUTABLE A
 	SELECT to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
--- As a list shows it.
+-- Returns a secret as a list shows it.
 CREATE FUNCTION secret_item(s server_secrets) RETURNS json LANGUAGE sql STABLE AS $$
 	SELECT json_build_object('server_id', s.server_id, 'server',
 	    (SELECT name FROM mcpbox.servers WHERE id = s.server_id), 'key', s.key,
@@ -88,8 +89,8 @@ CREATE FUNCTION secret_item(s server_secrets) RETURNS json LANGUAGE sql STABLE A
 	    'set_by', s.set_by)
 $$;
 
--- The versions that name it, those that serve first: what stops working
--- without it. At most a hundred.
+-- Returns the versions that name a secret, at most a hundred. Those that serve
+-- come first, since they stop working without it.
 CREATE FUNCTION secret_usage(p_server uuid, p_key text) RETURNS json LANGUAGE sql STABLE AS $$
 	SELECT coalesce(json_agg(u), '[]') FROM (SELECT t.id AS tool_id, v.exposed_name AS tool,
 	    v.id AS version_id, v.version_no AS version, v.state, v.id = t.serving_version
@@ -99,8 +100,8 @@ CREATE FUNCTION secret_usage(p_server uuid, p_key text) RETURNS json LANGUAGE sq
 	    ORDER BY 6 DESC, 2, 4 DESC LIMIT 100) u
 $$;
 
--- As GET of the one shows it; its ETag is the SHA-256 of this text. Null: no
--- such secret.
+-- Returns a secret as its GET shows it. The ETag is the SHA-256 of this text.
+-- Null: there is no such secret.
 CREATE FUNCTION secret_json(p_server text, p_key text) RETURNS text LANGUAGE sql STABLE AS $$
 	SELECT trim(TRAILING '}' FROM mcpbox.secret_item(s)::text) || ', "used_by" : '
 	    || mcpbox.secret_usage(s.server_id, s.key)::text || ', "sources" : '
@@ -114,8 +115,9 @@ CREATE FUNCTION secret_json(p_server text, p_key text) RETURNS text LANGUAGE sql
 	    WHERE v.name = p_server AND s.key = p_key
 $$;
 
--- For everybody who may make one: language models (a name, never a value) and
--- administrators. The name's form is the table's; here it is said in words.
+-- Makes a secret without a value. Language models (which give a name, never a
+-- value) and administrators use this. The table has the rule for the name, and
+-- this function says the rule in words.
 CREATE FUNCTION secret_create(p_server uuid, p_key text, p_description text, p_actor text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -160,7 +162,8 @@ BEGIN
 	END LOOP;
 END $$;
 
--- Actions of administrators. p_id: the server's name, / and the secret's.
+-- Actions of administrators. p_id has the server's name, / and the secret's
+-- name, but only the server's name for act_secret_create().
 CREATE FUNCTION act_secret_create(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -174,8 +177,9 @@ BEGIN
 	RETURN secret_json(p_id, p_body ->> 'key');
 END $$;
 
--- Finds a secret and locks its server first: the secret's history refers to the
--- server, which a new value has before the secret.
+-- Finds a secret, and locks its server before the secret. The secret's history
+-- refers to the server, and secret_store() has the server's lock before the
+-- secret's, too.
 CREATE FUNCTION secret_find(p_id text) RETURNS server_secrets
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -208,8 +212,8 @@ BEGIN
 	RETURN secret_json(split_part(p_id, '/', 1), s.key);
 END $$;
 
--- Its value is gone with it. What named it is answered: those tools now fail
--- with missing_grant.
+-- Deletes a secret and its value. The answer has the versions that name the
+-- secret: calls of those tools fail with missing_grant from now on.
 CREATE FUNCTION act_secret_delete(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE

@@ -1,13 +1,13 @@
 -- Servers.
 --
--- A deleted server's row stays, for versions and records refer to it. It lets its
--- name go by bearing one that no server can be given (name@id), so a search by
--- name finds a server that exists.
+-- The row of a deleted server stays, because versions and records refer to it.
+-- The server is renamed to name@id, which no server can be given. So its name
+-- is free, and a search by name finds a server that exists.
 --
--- A stop keeps its author, and says who may undo it: docs/decisions/0066, stops.sql.
--- An administrator chooses how a server's tools are named for clients (expose). The
--- name is part of a version's hash, so only versions made after the choice bear the
--- other form.
+-- A stop keeps its author, which decides who may undo it: docs/decisions/0066,
+-- stops.sql. An administrator chooses how a server's tools are named for
+-- clients (expose). The name is part of a version's hash, so only versions made
+-- after the choice have the other form.
 
 CREATE TABLE servers (
 	id uuid PRIMARY KEY,
@@ -21,7 +21,7 @@ CREATE TABLE servers (
 	updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	deleted_at timestamptz,
 	deleted_by text CHECK (actor_ok(deleted_by)),
-	-- who stopped it; decision 0066
+	-- the author of the stop; decision 0066
 	stopped_by text CHECK (actor_ok(stopped_by)),
 	stopped_authority text
 	    CHECK (stopped_authority IN ('principal', 'administrator', 'root')),
@@ -43,9 +43,9 @@ CREATE TABLE servers (
 
 CREATE INDEX ON servers (name) WHERE deleted_at IS NULL;
 
--- Guards a server. A deleted server stays deleted, and only a deleted one bears
--- another name. A stop by a person at psql is root's; a running server was stopped
--- by nobody.
+-- Guards a server. A deleted server stays deleted, and only a deleted server
+-- changes its name. A stop by a person at psql counts as root's. A running
+-- server has no author of a stop.
 CREATE FUNCTION servers_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF OLD.deleted_at IS NOT NULL THEN
@@ -76,7 +76,7 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- p_id: uuid v7 made by admind.
+-- Makes a server. p_id is a UUID of version 7 that admind made.
 CREATE FUNCTION create_server(p_id uuid, p_name text, p_description text,
     p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -114,7 +114,8 @@ BEGIN
 	    json_build_object('server_id', s.id, 'expose', p_expose)::text);
 END $$;
 
--- A server's row, locked, of a server that is there.
+-- Locks and returns the row of a server. Fails if there is no such server, or
+-- if it was deleted.
 CREATE FUNCTION server_locked(p_id uuid) RETURNS servers
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -141,12 +142,13 @@ BEGIN
 	    json_build_object('server_id', p_id, 'description', left(p_description, 1000))::text);
 END $$;
 
--- Deletes a server and all that is its own; returns how many objects went with it.
--- As delete_object() of each, in one transaction: no call of any begins after this
--- commit, running calls are withdrawn, all names and URIs are free. The server is
--- stopped first, so that callable empties once and not object by object. What a
--- higher authority stopped is refused, and so is a server with an object that it
--- disabled: another server of the same name would run at once.
+-- Deletes a server with all its objects, and returns how many objects there
+-- were. It does for each object what delete_object() does, in one transaction:
+-- after this commit no call of any object begins, running calls are withdrawn,
+-- and all names and URIs are free. The server is stopped first, so that its
+-- rows leave callable all at once and not object by object. The deletion is
+-- refused if a higher authority stopped the server, or disabled one of its
+-- objects: another server of the same name would run at once.
 CREATE FUNCTION delete_server(p_id uuid, p_actor text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -189,8 +191,8 @@ BEGIN
 	RETURN n;
 END $$;
 
--- Finds what administrators name: a server by its id or name, an object by its id or
--- the name clients see. Null: there is none.
+-- Finds a server that an administrator names by its id or name. Null: there is
+-- none.
 CREATE FUNCTION find_server(p_id text) RETURNS uuid
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -211,8 +213,8 @@ BEGIN
 	RETURN id;
 END $$;
 
--- Returns what GET shows of a server: its network access policy and who stopped it,
--- too. The SHA-256 of these bytes is its ETag.
+-- Returns what GET shows of a server, with its network access policy and the
+-- author of its stop. The SHA-256 of these bytes is its ETag.
 CREATE FUNCTION server_json(p_id uuid) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -281,9 +283,10 @@ BEGIN
 	RETURN server_json(s.id);
 END $$;
 
--- Starts or stops a server ('running' or 'stopped'). Idempotent: returns true if
--- it changed. This is the one way a status changes, beside the server's deletion.
--- Only an equal or higher authority undoes a stop (docs/decisions/0066).
+-- Starts or stops a server ('running' or 'stopped'). Idempotent: returns true
+-- if the status changed. Besides the server's deletion, only this function
+-- changes a status. Only an equal or higher authority undoes a stop
+-- (docs/decisions/0066).
 CREATE FUNCTION set_server_status(p_id uuid, p_status text, p_actor text,
     p_reason text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

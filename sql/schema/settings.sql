@@ -1,4 +1,4 @@
--- Settings: what an administrator changes while all runs.
+-- Settings: values that an administrator changes while the suite runs.
 
 CREATE TABLE settings (
 	key text COLLATE "C" PRIMARY KEY CHECK (name_ok(key, 64)),
@@ -7,8 +7,8 @@ CREATE TABLE settings (
 	updated_by text NOT NULL CHECK (actor_ok(updated_by))
 );
 
--- Which there are. type: integer (min to max), text (min to max characters),
--- choice (one of words). Migrations alone write here.
+-- The settings that exist. type: integer (min to max), text (min to max
+-- characters), choice (one of words). Only migrations write here.
 CREATE TABLE setting_keys (
 	key text COLLATE "C" PRIMARY KEY CHECK (name_ok(key, 64)),
 	type text NOT NULL CHECK (type IN ('integer', 'text', 'choice')),
@@ -29,7 +29,8 @@ BEGIN
 	    json_build_object('value', left(p_value, 1000))::text);
 END $$;
 
--- Is this a value of that setting? Null: yes; else the sentence that says no.
+-- Returns null if p_value is a valid value of the setting, otherwise a sentence
+-- that says why it is not.
 CREATE FUNCTION setting_wrong(k setting_keys, p_value text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE WHEN k.type = 'choice' AND NOT p_value = ANY (k.words)
@@ -44,14 +45,16 @@ LANGUAGE sql IMMUTABLE AS $$
 	        THEN k.key || ' is an integer from ' || k.min || ' to ' || k.max END
 $$;
 
--- Returns the value that holds: the one set, or the default. Null: no such setting.
+-- Returns a setting's value: the one that was set, or else the default. Null:
+-- there is no such setting.
 CREATE FUNCTION setting(p_key text) RETURNS text
 LANGUAGE sql STABLE AS $$
 	SELECT coalesce(s.value, k."default") FROM mcpbox.setting_keys k
 	    LEFT JOIN mcpbox.settings s ON s.key = k.key WHERE k.key = p_key
 $$;
 
--- As GET shows it; the ETag is the SHA-256 of this text. Null: no such one.
+-- Returns a setting as GET shows it. The ETag is the SHA-256 of this text.
+-- Null: there is no such setting.
 CREATE FUNCTION setting_json(p_key text) RETURNS text
 LANGUAGE sql STABLE AS $$
 	SELECT json_build_object('key', k.key, 'value', coalesce(s.value, k."default"),
@@ -63,8 +66,9 @@ LANGUAGE sql STABLE AS $$
 	    WHERE k.key = p_key
 $$;
 
--- NOTIFY mcpbox_setting: admind reads what it keeps of them again on every node. 'policy'
--- on mcpbox_call: what is remembered of serving versions is forgotten.
+-- Tells the admind of every node. After NOTIFY mcpbox_setting it reads again
+-- the settings that it keeps. After 'policy' on mcpbox_call it forgets what it
+-- remembers of serving versions.
 CREATE FUNCTION setting_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM pg_notify('mcpbox_setting', '');
@@ -72,7 +76,8 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- Below every function: no unknown setting, and none that is out of bounds.
+-- Guards settings, whatever function or person writes: a setting is known, and
+-- its value is within its bounds.
 CREATE FUNCTION settings_guard() RETURNS trigger LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	k setting_keys;
@@ -89,7 +94,8 @@ BEGIN
 	RETURN new;
 END $$;
 
--- The later of two at once waits, and is compared with what the earlier left.
+-- Sets a setting. If two requests do this at once, the second waits for the
+-- first. Its p_seen is then compared with the value that the first has stored.
 CREATE FUNCTION act_settings_set(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN

@@ -1,10 +1,11 @@
 -- Other MCP servers as sources of tools (docs/decisions/0050, 0051).
 --
--- A source is an object of its own kind, `source`: its version says where the server
--- is and which credential goes there, a person approves these bytes, and to ask what
--- tools it has is to run that version. A tool imported from it is a version of kind
--- mcp, with the SHA-256 of the definition that was read. Nothing here is a secret:
--- the runs' results hold what they made sealed for the vault.
+-- A source is an object of its own kind, `source`. Its version says where the
+-- server is and which credential goes there, and a person approves these bytes.
+-- To ask the server what tools it has, that version is run. A tool that is
+-- imported from a source is a version of kind mcp, with the SHA-256 of the
+-- definition that was read. No table here has a secret: a run that makes
+-- secrets has them in its result, sealed for the vault.
 
 CREATE TABLE external_sources (
 	id uuid PRIMARY KEY,
@@ -21,12 +22,12 @@ CREATE TABLE external_sources (
 	created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	created_by text NOT NULL CHECK (actor_ok(created_by)),
 	tool_id uuid UNIQUE REFERENCES tools (id),
-	-- what the last listing found: era modern or legacy, revision of MCP,
-	-- what the server says it is
+	-- from the last listing: era modern or legacy, revision of MCP,
+	-- the server's description of itself
 	era text CHECK (era IN ('modern', 'legacy')),
 	protocol text CHECK (length(protocol) <= 40),
 	server_info text CHECK (length(server_info) <= 2000),
-	-- health: of the last listing
+	-- the health at the last listing
 	checked_at timestamptz,
 	last_failure text CHECK (length(last_failure) <= 64),
 	last_error text CHECK (length(last_error) <= 2000),
@@ -42,7 +43,7 @@ CREATE TABLE external_sources (
 	oauth_redirect text CHECK (octet_length(oauth_redirect) <= 2048),
 	oauth_expires_at timestamptz,
 	oauth_refreshable boolean NOT NULL DEFAULT false,
-	-- who is refreshing, until when nobody else begins
+	-- a refresh is under way: before this time no other one begins
 	oauth_busy_until timestamptz,
 	CHECK ((auth_type = 'none') = (auth_secret_name IS NULL)),
 	CHECK ((auth_type = 'header') = (auth_header_name IS NOT NULL)),
@@ -50,8 +51,9 @@ CREATE TABLE external_sources (
 	CHECK ((oauth_state IS NULL) = (oauth_state_until IS NULL))
 );
 
--- Tools that a source's server had when it was last asked. `definition` is JSON as
--- the runner wrote it: freed of controls, bounded, and untrusted.
+-- The tools that a source's server had when it was last asked. `definition` is
+-- JSON as the runner wrote it: without control characters, bounded, and
+-- untrusted.
 CREATE TABLE source_tools (
 	source_id uuid NOT NULL REFERENCES external_sources (id) ON DELETE CASCADE,
 	name text COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 128),
@@ -73,11 +75,12 @@ CREATE TABLE imported_tools (
 CREATE INDEX ON imported_tools (source_id);
 CREATE INDEX ON imported_tools (server_id, source);
 
--- Returns what is wrong with a source's URL; null: nothing. It is only a form, judged
--- strictly so that no two readers of it ever disagree on its host: ASCII, no
--- user, no fragment, a plain host name or address. Names and addresses of this
--- machine and of cloud metadata are refused at once; whether what a name means
--- may be reached is asked of each connection, not here.
+-- Returns what is wrong with a source's URL. Null: nothing. Only the form is
+-- judged, and strictly, so that no two readers of the URL ever disagree on its
+-- host: ASCII, no user, no fragment, a plain host name or address. Names and
+-- addresses of this machine and of cloud metadata are refused at once. A name
+-- may resolve to any address. Whether that address may be reached is asked for
+-- each connection, not here.
 CREATE FUNCTION source_url_wrong(p_url text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -123,9 +126,9 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- Deletes a source with its object. Tools that were imported stay: their own
--- versions say what they may reach. The source's tool is locked before the source,
--- as by whoever deletes the tool.
+-- Deletes a source with its object. Tools that were imported stay, because
+-- their own versions say what they may reach. The source's object is locked
+-- before the source, as when the object is deleted.
 CREATE FUNCTION delete_source(p_id uuid, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -193,7 +196,7 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- The pre-image of a version of kind mcp.
+-- Returns the pre-image of a version of kind mcp.
 CREATE FUNCTION mcp_preimage(s servers, p_tool uuid, p_name text, p_title text,
     p_description text, p_input text, p_output text, p_annotations text, p_spec text,
     p_secrets text[], p_requires text[], p_object text) RETURNS bytea
@@ -216,7 +219,7 @@ LANGUAGE sql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 	    || version_tlv(36, convert_to(p_object, 'UTF8'))
 $$;
 
--- Where a URL that source_url_wrong() let pass leads.
+-- Returns the host and the port of a URL that source_url_wrong() found right.
 CREATE FUNCTION url_host(p_url text, OUT host text, OUT port int, OUT require text)
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -228,7 +231,8 @@ BEGIN
 	require := CASE WHEN host LIKE '%:%' THEN '[' || host || ']' ELSE host END || ':' || port;
 END $$;
 
--- How the driver reaches a source: all of its specification but the tool.
+-- Returns how the driver reaches a source: all of its specification but the
+-- tool.
 CREATE FUNCTION source_spec(x external_sources) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT '{"url":' || to_json(x.url) || ',"transport":' || to_json(x.transport_type)
@@ -240,8 +244,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    || coalesce(',"client_id":' || to_json(x.oauth_client_id), '') || '}'
 $$;
 
--- Asks for a host of a source, unless that is granted or asked for, or was
--- refused: then who looks finds it.
+-- Asks for a host of a source. If the host is granted, asked for or refused
+-- already, nothing is asked: a person who looks at the source finds that.
 CREATE FUNCTION source_host_request(s servers, p_tool uuid, p_name text, p_host text,
     p_port int, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -254,9 +258,9 @@ EXCEPTION WHEN SQLSTATE 'MB001' THEN
 	END IF;
 END $$;
 
--- Makes the source's object, its version and the requests: what an
--- administrator decides before anything connects to it. Always a person, also
--- where tools are approved by a policy: it opens a way to another machine.
+-- Makes the source's object, its version and the requests. An administrator
+-- decides them before anything connects to the source. A person decides, even
+-- if a policy approves tools, because a source opens a way to another machine.
 CREATE FUNCTION source_open(p_source uuid, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -379,7 +383,7 @@ BEGIN
 	PERFORM source_open(p_id, p_actor);
 END $$;
 
--- However its object goes, the source goes with it.
+-- Deletes a source when its object is deleted, in whatever way this happens.
 CREATE FUNCTION sources_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM mcpbox.external_sources WHERE tool_id = NEW.id;
@@ -424,7 +428,8 @@ BEGIN
 	RETURN v.exposed_name;
 END $$;
 
--- The result of a listing as the source's tools. p_body: a CallToolResult.
+-- Stores the result of a listing as the source's tools. p_body is a
+-- CallToolResult.
 CREATE FUNCTION source_discovered(p_source uuid, p_body bytea) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -472,14 +477,14 @@ BEGIN
 	    || ' then reviewed by an administrator.')::text;
 END $$;
 
--- Does the newest version of an imported tool have this definition?
+-- Returns whether the newest version of an imported tool has this definition.
 CREATE FUNCTION source_same(p_tool uuid, p_sha256 text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
 	SELECT mcpbox.version_text(v.preimage, 16)::json ->> 'sha256' = p_sha256
 	FROM mcpbox.tool_versions v WHERE v.tool_id = p_tool ORDER BY v.version_no DESC LIMIT 1
 $$;
 
--- As administrators see one.
+-- Returns a source's tool as administrators see it.
 CREATE FUNCTION source_tool_json(k source_tools) RETURNS json LANGUAGE sql STABLE AS $$
 	SELECT json_build_object('name', k.name, 'sha256', k.sha256,
 	    'title', k.definition::json ->> 'title',
@@ -494,9 +499,9 @@ CREATE FUNCTION source_tool_json(k source_tools) RETURNS json LANGUAGE sql STABL
 		LIMIT 1))
 $$;
 
--- How it failed, in words: the result's, if it has any, with what sandboxd says
--- after them of a connection that was refused. That is kept as the source's
--- health, and returned.
+-- Returns in words how a run failed, and keeps the words as the source's
+-- health. They are the words of the result, if it has any. sandboxd may have
+-- added what it says of a connection that was refused.
 CREATE FUNCTION source_failed(p_source uuid, p_failure text, p_text text, p_body bytea)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -518,8 +523,9 @@ BEGIN
 	RETURN left(said, 400);
 END $$;
 
--- A name of ours for another server's tool: the source's, _, and its words;
--- what is too long is cut and told apart by its hash.
+-- Returns our name for another server's tool: the source's name, _, and the
+-- words of the tool's name. If the name is too long, it is cut, and a hash
+-- tells it apart.
 CREATE FUNCTION import_tool_name(p_source text, p_upstream text, p_longest int) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -533,9 +539,9 @@ BEGIN
 	RETURN n;
 END $$;
 
--- One row for each name asked for: why it is skipped, or the arguments with
--- which admind-check judges it as if somebody had written it (schemas, names,
--- lengths), as JSON.
+-- Returns one row for each name that was asked for. A row has the reason why
+-- the tool is skipped, or JSON arguments. With these admind-check judges the
+-- tool as if somebody had written it (schemas, names, lengths).
 CREATE FUNCTION source_candidates(p_source uuid, p_names text[])
 RETURNS TABLE (upstream text, arguments text, skip text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -590,9 +596,10 @@ BEGIN
 	END LOOP;
 END $$;
 
--- Makes tools of what admind-check let pass, and asks for their review.
--- p_digests: of the definitions that were judged: one that was listed again
--- meanwhile is another. p_skipped: a JSON array of what is not imported.
+-- Makes tools of the definitions that admind-check let pass, and asks for their
+-- review. p_arguments are the ones that were judged. If another listing changed
+-- a definition meanwhile, they differ, and the import fails. p_skipped is a
+-- JSON array of the tools that are not imported.
 CREATE FUNCTION source_import(p_source uuid, p_names text[], p_arguments text[],
     p_skipped text, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -658,7 +665,8 @@ CREATE FUNCTION oauth_body(p_body bytea) RETURNS json LANGUAGE sql IMMUTABLE AS 
 	SELECT convert_from(p_body, 'UTF8')::json -> 'structuredContent'
 $$;
 
--- The authorisation began: whom a state belongs to, and for how long.
+-- Notes that an authorisation began: the source that its state belongs to, and
+-- for how long.
 CREATE FUNCTION oauth_begun(p_source uuid, p_body bytea, p_redirect text, p_actor text,
     OUT sealed bytea, OUT server text, OUT key text, OUT answer text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -689,8 +697,8 @@ BEGIN
 	    json_build_object('source_id', x.id, 'issuer', b ->> 'issuer')::text);
 END $$;
 
--- A state serves once. No row: nobody waits. A row without a source: the
--- authorization server said no, arguments say how.
+-- Uses a state, which serves once. No row: nobody waits for this state. A row
+-- without a source: the authorization server refused, and arguments say how.
 CREATE FUNCTION oauth_state(p_state bytea, p_code text, p_iss text, p_error text)
 RETURNS TABLE (source uuid, name text, arguments text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -719,7 +727,8 @@ BEGIN
 	RETURN NEXT;
 END $$;
 
--- Tokens came.
+-- Returns the sealed tokens that a run got, and the secret to which they
+-- belong.
 CREATE FUNCTION oauth_got(p_source uuid, p_body bytea,
     OUT sealed bytea, OUT server text, OUT key text, OUT answer text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -738,7 +747,7 @@ BEGIN
 	    'status', 'authorised')::text;
 END $$;
 
--- Stores that the vault has committed.
+-- Notes on the source that the vault has committed the tokens.
 CREATE FUNCTION oauth_stored(p_source uuid, p_body bytea, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -763,7 +772,8 @@ BEGIN
 	END IF;
 END $$;
 
--- As source_failed(), and: a refresh token that is refused is not tried again.
+-- Does what source_failed() does. Also, a refresh token that was refused is not
+-- tried again.
 CREATE FUNCTION oauth_failed(p_source uuid, p_failure text, p_text text, p_body bytea)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -778,8 +788,9 @@ BEGIN
 	RETURN said;
 END $$;
 
--- Whose turn it is to renew a source's tokens: "done" (nothing is to be done),
--- "busy" (another node's), or "run " and the name to be run: ours, for a minute.
+-- Returns whether this node renews a source's tokens: "done" (nothing is to be
+-- done), "busy" (another node renews them), or "run " and the name to be run
+-- (this node renews them, and has a minute).
 CREATE FUNCTION oauth_turn(p_source uuid) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE

@@ -1,14 +1,15 @@
 -- The author of a stop or a disabling, and who may undo it
 -- (docs/decisions/0066-a-stop-keeps-its-authority.md).
 --
--- A stop keeps its author: an authority (root by mcpboxctl, an administrator by a
--- login, a principal by a management tool), a name, a time and perhaps a reason.
--- Equal or higher authority undoes it, lower authority is refused.
+-- A stop keeps its author: an authority (root by mcpboxctl, an administrator by
+-- a login, a principal by a management tool), a name, a time and perhaps a
+-- reason. Equal or higher authority undoes it, lower authority is refused.
 --
--- A reason has at most 200 characters and 600 bytes: with two names, a time and
--- the next step it fits into the 1024 bytes of an error (ERR_TEXT_MAX). An
--- administrator is named, since his act is to be asked about; another client is
--- not, since a token's name is nothing to other tokens.
+-- A reason has at most 200 characters and 600 bytes. So it fits with two names,
+-- a time and the next step into the 1024 bytes of an error (ERR_TEXT_MAX). The
+-- error names an administrator, so that people can ask him about his act. It
+-- does not name another client, because the name of a token does not concern
+-- other tokens.
 
 -- A higher rank undoes what a lower one did, not the other way round.
 CREATE FUNCTION authority_rank(authority text) RETURNS int
@@ -16,11 +17,12 @@ LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE authority WHEN 'root' THEN 2 WHEN 'administrator' THEN 1 ELSE 0 END
 $$;
 
--- The authority of this transaction. admin_act() sets mcpbox.role by what the vault
--- said of the login, and only until the transaction ends; import_server() does, too.
--- Every other statement of admind acts for a principal. A model sends arguments of
--- constant statements, so it cannot set the role. A taken-over admind can: it can
--- call act_server_start() as well.
+-- Returns the authority of this transaction. admin_act() sets mcpbox.role to
+-- the role that the vault said of the login, only until the transaction ends.
+-- import_server() sets it, too. Every other statement of admind acts for a
+-- principal. A model sends arguments of constant statements, so it cannot set
+-- the role. A taken-over admind can, but it can call act_server_start() as
+-- well.
 CREATE FUNCTION authority_now() RETURNS text
 LANGUAGE sql STABLE AS $$
 	SELECT CASE WHEN current_setting('mcpbox.role', true) IN ('administrator', 'root')
@@ -65,8 +67,9 @@ LANGUAGE sql STABLE AS $$
 	FROM mcpbox.tool_versions v WHERE v.tool_id = t.id ORDER BY v.version_no DESC LIMIT 1
 $$;
 
--- The sentence for whoever calls it; null: neither is stopped. Where both are, it
--- tells of the higher authority's act, else somebody would undo the lower one's in
+-- Returns the sentence for a caller if the server is stopped or the tool is
+-- disabled, otherwise null. If both are, the sentence tells of the act of the
+-- higher authority. Otherwise somebody would undo the act of the lower one in
 -- vain.
 CREATE FUNCTION call_stopped(p_server uuid, p_tool uuid) RETURNS text
 LANGUAGE sql STABLE AS $$
@@ -78,7 +81,8 @@ LANGUAGE sql STABLE AS $$
 	FROM mcpbox.servers s, mcpbox.tools t WHERE s.id = p_server AND t.id = p_tool
 $$;
 
--- Refuses a lower authority. p_verb: what it wants to do: start, enable, delete, rename.
+-- Fails if a higher authority than this one stopped the server. p_verb says
+-- what the caller wants to do: start, enable, delete, rename.
 CREATE FUNCTION server_held(s servers, p_verb text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -88,7 +92,8 @@ BEGIN
 	END IF;
 END $$;
 
--- The same of what would free a name or URI of one of its objects.
+-- Fails in the same case, for a change that would free a name or a URI of one
+-- of the server's objects.
 CREATE FUNCTION server_keeps(s servers) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN

@@ -1,10 +1,10 @@
 -- The module store and its installer (docs/decisions/0052).
 --
--- A request for a module that is not recorded makes a row of module_installs. The
--- admind of any node takes it, has a wheel fetched and stored by an installer in
--- its sandbox, and records what came of it: only then does the request have a
--- digest, and can be approved. Nothing here gives a right: an entry of the store
--- runs only where an approved version names its digest.
+-- A request for a module that is not recorded makes a row of module_installs.
+-- The admind of any node takes the row, has an installer in its sandbox fetch
+-- and store a wheel, and records the result. Only then does the request have a
+-- digest, and only then can it be approved. Nothing here gives a right, because
+-- an entry of the store runs only if an approved version names its digest.
 
 -- Modules to fetch. version '': the newest that fits.
 CREATE TABLE module_installs (
@@ -15,11 +15,11 @@ CREATE TABLE module_installs (
 	state text NOT NULL DEFAULT 'waiting'
 	    CHECK (state IN ('waiting', 'running', 'done', 'failed')),
 	attempts int NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-	-- waiting: not before this; running: another may take it after this
+	-- waiting: no attempt before this; running: others may take it after this
 	due timestamptz NOT NULL DEFAULT clock_timestamp(),
 	node text,
 	execution uuid,	-- the last attempt's
-	resolved text,	-- done: the version it came to
+	resolved text,	-- done: the version it found
 	error text CHECK (length(error) <= 1000),
 	updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	PRIMARY KEY (name, version)
@@ -28,9 +28,9 @@ CREATE TABLE module_installs (
 CREATE INDEX module_installs_due_idx ON module_installs (due)
     WHERE state IN ('waiting', 'running');
 
--- An installer's words on the wheel that an entry came from: a stranger's
--- words, read in a runner, for a person to judge. The digest of the entry is the
--- store's own, in modules.
+-- An installer's report about the wheel that an entry came from. A stranger
+-- wrote these words. They were read in a runner, and a person judges them. The
+-- digest of the entry is the store's own, in modules.
 CREATE TABLE module_wheels (
 	name text COLLATE "C" NOT NULL,
 	version text COLLATE "C" NOT NULL,
@@ -67,8 +67,9 @@ BEGIN
 	RETURN NULL;
 END $$;
 
--- The next one for this node, its own until p_lease is over; no row: there is
--- none. What an admind that died had begun comes back then.
+-- Returns the next module to fetch, which is this node's until p_lease_ms is
+-- over. No row: there is none. A module that an admind had begun before it died
+-- is returned again after that time.
 CREATE FUNCTION module_install_next(p_node text, p_execution uuid, p_lease_ms bigint)
 RETURNS TABLE (name text, version text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -82,8 +83,8 @@ BEGIN
 	RETURNING i.name, i.version;
 END $$;
 
--- It did not work. p_again: not for a reason of the package's own; it is tried
--- again, later each time, five times in all.
+-- Notes that an attempt failed. p_again: the reason was not the package itself,
+-- so the attempt is repeated, later each time, five times in all.
 CREATE FUNCTION module_install_failed(p_name text, p_version text, p_execution uuid,
     p_error text, p_again boolean) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -96,7 +97,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    AND i.state = 'running'
 $$;
 
--- The sentence in a runner's error (a CallToolResult); p_else if there is none.
+-- Returns the sentence in a runner's error (a CallToolResult), or p_else if
+-- there is none.
 CREATE FUNCTION module_error(p_body bytea, p_else text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -106,7 +108,7 @@ EXCEPTION WHEN data_exception THEN
 	RETURN p_else;
 END $$;
 
--- Why an attempt that ran has no use; null: it has one.
+-- Returns why an installer's report can't be used. Null: it can be used.
 CREATE FUNCTION module_said_wrong(p_name text, p_version text, said json) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT CASE WHEN said ->> 'name' IS DISTINCT FROM p_name
@@ -120,9 +122,10 @@ LANGUAGE sql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 	    OR said ->> 'url' IS NULL THEN 'the installer''s report lacks a part' END
 $$;
 
--- An installer's report, with what the store said of the files; p_body is a
--- CallToolResult. Pending requests for it get its digest in this transaction
--- (trigger `approvals` of modules). Returns its version, or why it failed.
+-- Stores an installer's report, with what the store said of the files. p_body
+-- is a CallToolResult. Pending requests for the module get its digest in this
+-- transaction (trigger `approvals` of modules). Returns the module's version,
+-- or why it failed.
 CREATE FUNCTION module_installed(p_name text, p_version text, p_execution uuid,
     p_body bytea, p_digest bytea, p_files bigint, p_bytes bigint,
     OUT version text, OUT wrong text)
@@ -171,9 +174,9 @@ BEGIN
 	    ON CONFLICT DO NOTHING;
 END $$;
 
--- Is something known against the module that a request of this name and version
--- would get, or could nobody be asked though a feed is configured? That is a
--- person's to weigh, and no policy's.
+-- Returns whether an advisory is known for the module that a request of this
+-- name and version would get, or whether the feed that is configured could not
+-- be asked. Then a person weighs this, and no policy approves.
 CREATE FUNCTION module_doubted(p_name text, p_version text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce((SELECT w.advisories IS NOT NULL AND NOT (w.advisories ? 'known'
@@ -184,7 +187,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	    ORDER BY m.added_at DESC, m.version DESC LIMIT 1), false)
 $$;
 
--- Requests that wait for a module, where an automatic policy may approve.
+-- Returns requests that wait for a module and that an automatic policy may
+-- approve.
 CREATE FUNCTION module_waiting(p_name text, p_version text) RETURNS SETOF uuid
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT a.id FROM approval_requests a JOIN module_requests r ON r.id = a.subject
@@ -195,9 +199,11 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	ORDER BY a.id LIMIT 256
 $$;
 
--- Returns what a requested module needs, its tool lacks and nobody asked for:
--- becomes a request of its own for that tool, by whoever asked for the module.
--- One at a time, since each takes the locks of a request; true: look again.
+-- Finds a module that a requested module needs, that its tool lacks and that
+-- nobody asked for. It becomes a request of its own for that tool, in the name
+-- of the principal that asked for the first module. Each request takes the
+-- locks of a request, so only one is made. Returns true if it should be called
+-- again.
 CREATE FUNCTION module_need_ask() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -233,7 +239,7 @@ BEGIN
 	RETURN true;
 END $$;
 
--- Returns the origin of a recorded module; null: it came otherwise.
+-- Returns the wheel that a recorded module came from. Null: it came otherwise.
 CREATE FUNCTION module_wheel_json(p_name text, p_version text) RETURNS json
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('filename', w.filename, 'sha256', encode(w.sha256, 'hex'),
@@ -254,8 +260,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    'updated_at', approval_time(i.updated_at))
 $$;
 
--- Beside the content of a request for a module: JSON members, a comma before
--- them. Of other requests nothing.
+-- Returns what is shown beside the content of a request for a module: JSON
+-- members with a comma before them. For other requests it returns nothing.
 CREATE FUNCTION module_circumstances(a approval_requests) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce((SELECT ',"wheel":' || coalesce(module_wheel_json(m.name, m.version)::text,
@@ -268,7 +274,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    WHERE r.id = a.subject AND a.kind = 'module'), '')
 $$;
 
--- Fetch it, whether somebody asked for it or not: again after a failure.
+-- Has a module fetched, whether somebody asked for it or not, and also after a
+-- failure.
 CREATE FUNCTION act_module_install(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE

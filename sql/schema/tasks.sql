@@ -4,7 +4,7 @@
 -- outlive every process, and PostgreSQL's own crash.
 
 CREATE TABLE tasks (
-	id uuid PRIMARY KEY,	-- its execution's: 128 random bits
+	id uuid PRIMARY KEY,	-- that of its execution: 128 random bits
 	principal text NOT NULL CHECK (actor_ok(principal)),
 	listener text NOT NULL CHECK (listener IN ('local', 'tunnel')),
 	tool text COLLATE "C" NOT NULL,
@@ -15,7 +15,7 @@ CREATE TABLE tasks (
 	cancelled boolean NOT NULL DEFAULT false,	-- its client wants it to end
 	told boolean NOT NULL DEFAULT false,	-- after_questions: its client has heard of it
 	question int NOT NULL DEFAULT 0,	-- number of the last questions
-	questions json,		-- those of them that are open, by the client's keys
+	questions json,		-- those that are open, by the client's keys
 	answers text NOT NULL DEFAULT '',	-- "key":{...} members, by the tool's keys
 	failure text,
 	message text,
@@ -34,16 +34,16 @@ CREATE INDEX ON tasks (principal, listener, state);
 CREATE INDEX ON tasks (expires_at);
 CREATE INDEX ON tasks (owner_epoch) WHERE state IN ('working', 'input_required');
 
--- Every admind hears of it: the one whose sandbox runs it acts, all tell their
--- gateways. what: 'answered', 'cancelled', or '-'.
+-- Tells every admind of a task. The admind whose sandbox runs the task acts,
+-- and all of them tell their gateways. p_what: 'answered', 'cancelled', or '-'.
 CREATE FUNCTION task_tell(p tasks, p_what text) RETURNS void LANGUAGE sql AS $$
 	SELECT pg_notify('mcpbox_task', p.id::text || ' ' || p_what || ' ' || p.state
 	    || ' ' || p.listener || ' ' || p.principal)
 $$;
 
--- The intent of a call that is a task, and the task. As call_open(), whose
--- names of failures it returns too. 'limit': this principal has p_active tasks
--- that work, or p_kept at all.
+-- Makes a task and the intent of its call, as call_open() does, whose failures
+-- it returns, too. 'limit': this principal has p_active tasks that work, or
+-- p_kept tasks in all.
 CREATE FUNCTION task_open(p_id uuid, p_version uuid, p_hash bytea, p_epoch uuid,
     p_limits timestamptz, p_principal text, p_listener text, p_tool text,
     p_args_sha256 bytea, p_arguments text, p_client text, p_protocol text,
@@ -85,18 +85,20 @@ BEGIN
 	RETURN why;
 END $$;
 
--- A task that asked nothing (task mode after_questions) is told of all the same.
+-- Notes that the client has heard of its task. A client hears of a task that
+-- asked nothing (task mode after_questions), too.
 CREATE FUNCTION task_told(p_id uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 BEGIN
 	UPDATE tasks SET told = true WHERE id = p_id;
 END $$;
 
--- Questions of a running task: {key: {method, params}}. What its client did
--- not declare is answered here, with an error; the others are open from now
--- on, under keys that are never used again in this task. Returns the answers
--- if there are all of them (also when the same questions come once more, after
--- a reconnection), else null: there is nothing to send yet.
+-- Stores questions of a running task: {key: {method, params}}. A question of a
+-- kind that the client did not declare is answered here, with an error. The
+-- other questions are open from now on, under keys that are never used again in
+-- this task. Returns the answers if all questions have one (also when the same
+-- questions come once more, after a reconnection). Otherwise it returns null,
+-- because there is nothing to send yet.
 CREATE FUNCTION task_ask(p_id uuid, p_epoch uuid, p_number bigint, p_questions text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -148,7 +150,7 @@ EXCEPTION WHEN data_exception THEN
 	PERFORM fail('bad_result', 'the questions are no JSON that can be kept');
 END $$;
 
--- Its row, if this principal may see it.
+-- Returns a task's row and locks it, if this principal may see it.
 CREATE FUNCTION task_find(p_id uuid, p_principal text, p_listener text)
 RETURNS tasks LANGUAGE plpgsql AS $$
 DECLARE
@@ -162,8 +164,8 @@ BEGIN
 	RETURN t;
 END $$;
 
--- Answers of the client, {key: result}; perhaps not to all questions. Keys
--- that are not open are ignored, as the extension says.
+-- Stores answers of the client, {key: result}, perhaps not to all questions.
+-- Keys that are not open are ignored, as the extension says.
 CREATE FUNCTION task_answer(p_id uuid, p_principal text, p_listener text,
     p_answers text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -212,7 +214,8 @@ EXCEPTION WHEN data_exception THEN
 	PERFORM fail('invalid_params', 'the responses can not be read');
 END $$;
 
--- The client wants it to end. Idempotent; how it ended its record says.
+-- Notes that the client wants the task to end. A repetition is harmless. The
+-- record of the execution says how the task ended.
 CREATE FUNCTION task_cancel(p_id uuid, p_principal text, p_listener text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -225,9 +228,10 @@ BEGIN
 	END IF;
 END $$;
 
--- How it ended. p_state: completed or failed, as the execution's failure means
--- to a client; a task that was to be cancelled and came to no end of its own is
--- cancelled. Once. A result that was dropped on its way is none.
+-- Ends a task, once. p_state is completed or failed, by the meaning of the
+-- execution's failure for a client. If the task was to be cancelled and did not
+-- end by itself, its state is cancelled. A result that was dropped on its way
+-- counts as none.
 CREATE FUNCTION task_end(p_id uuid, p_state text, p_outcome text, p_failure text,
     p_message text, p_result text, p_meta text) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -255,9 +259,9 @@ BEGIN
 	PERFORM mcpbox.task_tell(t, '-');
 END $$;
 
--- Tasks whose execution ended without a word to them (its sandbox died, say),
--- and those whose time is over: these are ended if they still work, and
--- forgotten once they ended. Returns how many of the first kind.
+-- Ends tasks whose execution was closed without them (because its sandbox died,
+-- for example), and returns how many. A task whose time is over is cancelled if
+-- it still works, and deleted once it has ended.
 CREATE FUNCTION tasks_sweep() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE

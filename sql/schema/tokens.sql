@@ -1,16 +1,18 @@
--- API tokens and what they may.
+-- API tokens and their rights.
 --
--- A token is a principal of its own, `token:NAME`, which no other one ever gets:
--- names are not given again, since tasks, records and approvals of calls belong to a
--- principal. A token's rights are in its row from the start and never change; who
--- should get more gets another token.
+-- A token is a principal of its own, `token:NAME`. No other token ever gets
+-- this name, since tasks, records and approvals of calls belong to a principal.
+-- A token's rights are in its row from the start and never change. A client
+-- that should get more rights gets another token.
 --
--- A token's view, for statements of management tools: p_allow and p_deny are
--- one pattern a line; p_allow null: everything (no token asks). Every object has two
--- names, the one that clients call it by and server__name. A pattern may mean
--- either, so that a server whose tools bear bare names is denied like another.
+-- Statements of management tools take a token's rights as p_allow and p_deny,
+-- with one pattern a line. If p_allow is null, everything is allowed, because
+-- no token asks. Every object has two names: the one that clients call it by,
+-- and server__name. A pattern may mean either, so a server whose tools have
+-- bare names can be denied like another.
 
--- `*`, `server__*`, `server__name`, or a name alone.
+-- Returns whether each pattern is `*`, `server__*`, `server__name`, or a name
+-- alone.
 CREATE FUNCTION token_patterns_ok(p text[]) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT cardinality(p) <= 256 AND coalesce(bool_and(x IS NOT NULL AND length(x) <= 64
@@ -22,7 +24,7 @@ CREATE TABLE api_tokens (
 	id uuid PRIMARY KEY,
 	name text COLLATE "C" NOT NULL UNIQUE
 	    CHECK (name ~ '^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$'),
-	-- SHA-256 of the token: 256 random bits, which nobody finds by it
+	-- SHA-256 of the token, whose 256 random bits nobody can find from it
 	digest bytea NOT NULL UNIQUE CHECK (length(digest) = 32),
 	scopes text[] NOT NULL CHECK (cardinality(scopes) > 0
 	    AND scopes <@ '{manage,manage:edit,tools:call,tools:read}'),
@@ -45,7 +47,8 @@ CREATE TABLE api_tokens (
 CREATE UNIQUE INDEX api_tokens_lower ON api_tokens (lower(name));
 CREATE INDEX api_tokens_live ON api_tokens (name) WHERE revoked_at IS NULL;
 
--- A token's rights are what an administrator once said; a revocation is final.
+-- Guards a token. Its rights stay as an administrator once gave them, and a
+-- revocation is final.
 CREATE FUNCTION api_tokens_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF (NEW.id, NEW.name, NEW.digest, NEW.scopes, NEW.listeners, NEW.allow, NEW.deny,
@@ -59,7 +62,7 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- As REST shows it: never the digest.
+-- Returns a token as REST shows it, without the digest.
 CREATE FUNCTION token_json(t api_tokens) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('id', t.id, 'name', t.name, 'principal', 'token:' || t.name,
@@ -77,14 +80,16 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    'revoked_by', t.revoked_by, 'reason', t.reason)::text
 $$;
 
--- A list that REST or mcpboxctl sent, one word a line; sorted, each once.
+-- Returns the words of a list that REST or mcpboxctl sent with one word a line.
+-- They are sorted, each once.
 CREATE FUNCTION token_words(p text) RETURNS text[]
 LANGUAGE sql IMMUTABLE STRICT AS $$
 	SELECT coalesce(array_agg(DISTINCT w COLLATE "C"), '{}')
 	    FROM unnest(string_to_array(p, E'\n')) w WHERE w <> ''
 $$;
 
--- Every live token is in the memory of every admind: so there are bounds.
+-- Makes a token. There are bounds, because every admind has every live token in
+-- memory.
 CREATE FUNCTION token_create(p_id uuid, p_name text, p_digest bytea, p_scopes text,
     p_listeners text, p_allow text, p_deny text, p_expires timestamptz, p_actor text)
 RETURNS text
@@ -167,7 +172,7 @@ BEGIN
 	shown := token_json(t);
 END $$;
 
--- When each was used last: admind says so every few seconds.
+-- Notes when each token was used last. admind calls this every few seconds.
 CREATE FUNCTION token_used(p_ids uuid[], p_at timestamptz[], p_listeners text[])
 RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -193,7 +198,8 @@ LANGUAGE sql IMMUTABLE AS $$
 	    p_name), false))
 $$;
 
--- A server, if the token may see anything that could be on it.
+-- Returns whether a token may see a server. It may if it may see anything that
+-- could be on the server.
 CREATE FUNCTION token_permits_server(p_allow text, p_deny text, p_server text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
@@ -204,8 +210,9 @@ LANGUAGE sql IMMUTABLE AS $$
 	    WHERE p = '*' OR p = p_server || '__*'))
 $$;
 
--- May the token's management call name these? Each null or an id; one that
--- names nothing is let pass, and fails as it would for everybody.
+-- Returns whether a token's management call may name these. Each is null or an
+-- id. An id that names nothing passes, and the call fails as it would for
+-- everybody.
 CREATE FUNCTION token_permits_ids(p_allow text, p_deny text, p_server uuid, p_tool uuid)
 RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -217,7 +224,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	        ORDER BY v.version_no DESC LIMIT 1), s.name, t.name))
 $$;
 
--- Said with the value, so that every admind knows it before a gateway asks.
+-- Sends the new value with the NOTIFY, so that every admind knows the value
+-- before a gateway asks.
 CREATE FUNCTION token_editing_changed() RETURNS trigger
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN

@@ -8,7 +8,7 @@
 CREATE TABLE tools (
 	id uuid PRIMARY KEY,
 	server_id uuid NOT NULL REFERENCES servers (id),
-	-- the newest version's
+	-- that of the newest version
 	name text COLLATE "C" NOT NULL CHECK (name_ok(name, 64)),
 	enabled boolean NOT NULL DEFAULT true,
 	serving_version uuid,
@@ -19,7 +19,7 @@ CREATE TABLE tools (
 	    CHECK (object IN ('tool', 'prompt', 'resource', 'template', 'source')),
 	deleted_at timestamptz,
 	deleted_by text CHECK (actor_ok(deleted_by)),
-	-- who disabled it; decision 0066
+	-- the author of the disabling; decision 0066
 	disabled_by text CHECK (actor_ok(disabled_by)),
 	disabled_authority text
 	    CHECK (disabled_authority IN ('principal', 'administrator', 'root')),
@@ -35,16 +35,18 @@ CREATE TABLE tools (
 	    ELSE true END)
 );
 
--- A deleted object keeps its row and its history, and lets its name go.
+-- A deleted object keeps its row and its history, but its name becomes free.
 CREATE UNIQUE INDEX tools_server_id_name_key ON tools (server_id, name)
     WHERE deleted_at IS NULL;
 CREATE INDEX ON tools (server_id);
--- Counting and listing what a server has: no row of the table is read.
+-- For counting and listing a server's objects without reading rows of the
+-- table.
 CREATE INDEX tools_of_server_idx ON tools (server_id, object) WHERE deleted_at IS NULL;
--- From a version found by its words to the tool that it serves.
+-- Finds the tool that a version serves, after the version was found by its
+-- words.
 CREATE INDEX tools_serving ON tools (serving_version) WHERE serving_version IS NOT NULL;
--- Prompts, resources and templates for the catalogue, without walking past the
--- tools.
+-- Finds prompts, resources and templates for the catalogue without reading
+-- entries of tools.
 CREATE INDEX tools_other ON tools (object, serving_version)
     WHERE object <> 'tool' AND serving_version IS NOT NULL;
 
@@ -58,7 +60,8 @@ CREATE TABLE tool_names (
 
 CREATE INDEX ON tool_names (tool_id);
 
--- One row: the revision of what tools/list shows.
+-- One row: the revision of the catalogue, and the revision of each of its
+-- lists.
 CREATE TABLE catalogue (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	revision bigint NOT NULL,
@@ -69,7 +72,8 @@ CREATE TABLE catalogue (
 );
 
 -- The holder of a URI (or URI template): the resource whose serving or pending
--- version bears it. Drafts may bear any: they are nobody's but their author's.
+-- version bears it. A draft may bear any URI, because it concerns only its
+-- author.
 CREATE TABLE resource_uris (
 	uri text COLLATE "C" PRIMARY KEY,
 	tool_id uuid NOT NULL REFERENCES tools (id)
@@ -78,7 +82,8 @@ CREATE TABLE resource_uris (
 CREATE INDEX ON resource_uris (tool_id);
 
 -- Guards an object. An object keeps its kind. A deleted object stays deleted.
--- Nothing is made on a deleted server. A person at psql who disables is root.
+-- Nothing is made on a deleted server. A disabling by a person at psql counts
+-- as root's.
 CREATE FUNCTION tools_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'UPDATE' AND (NEW.id <> OLD.id OR NEW.server_id <> OLD.server_id
@@ -113,11 +118,12 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Names and URIs follow versions. A name is claimed at insert and let go when
--- neither the serving, a pending nor the newest version bears it; a URI is
--- claimed when review is asked for, and let go when neither the serving nor a
--- pending version bears it; all of them when the object is deleted. Approved
--- is a moment before serving, in the same transaction: nothing goes then.
+-- Keeps names and URIs in step with versions. An object claims a name when a
+-- version that bears it is inserted, and keeps it as long as its serving, a
+-- pending or its newest version bears it. It claims a URI when it asks for
+-- review, and keeps it as long as its serving or a pending version bears it. A
+-- deleted object loses all of them. A version is approved a moment before it
+-- serves, in the same transaction, so nothing is let go at that moment.
 CREATE FUNCTION tool_names_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
 	t uuid;
@@ -196,7 +202,8 @@ BEGIN
 	RETURN t;
 END $$;
 
--- Mask 0: no list changed, but something may no longer run.
+-- Makes the next revision of the lists in mask, and tells every admind. Mask 0:
+-- no list changed, but some object may no longer run.
 CREATE FUNCTION catalogue_changed(mask int) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -213,12 +220,12 @@ BEGIN
 	PERFORM pg_notify('mcpbox_catalogue', r || ' ' || mask);
 END $$;
 
--- Deletes an object: no call of it begins after this commit, its running calls are
--- withdrawn, its name and URI are free. Versions, requests and records stay.
--- p_object: tool, prompt, or resource (a template too). What a higher authority
--- disabled is refused, and so is any object of a server that a higher authority
--- stopped: its URI, or its name without a prefix, would be free for a server that
--- runs.
+-- Deletes an object: no call of it begins after this commit, its running calls
+-- are withdrawn, its name and URI are free. Versions, requests and records
+-- stay. p_object: tool, prompt, or resource (a template too). An object that a
+-- higher authority disabled is not deleted. Nor is any object of a server that
+-- a higher authority stopped: its URI, or its name without a prefix, would be
+-- free for a server that runs.
 CREATE FUNCTION delete_object(p_tool uuid, p_object text, p_actor text,
     OUT object text, OUT exposed_name text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -293,7 +300,8 @@ BEGIN
 	RETURN (SELECT tool_id FROM tool_names WHERE exposed_name = p_id);
 END $$;
 
--- Its server's row and its own are locked, in the usual order.
+-- Finds an object. Locks its server's row, then the object's row, in the usual
+-- order.
 CREATE FUNCTION act_tool(p_id text) RETURNS tools
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -330,8 +338,9 @@ BEGIN
 	    LEFT JOIN tool_versions c ON c.id = t.serving_version WHERE t.id = p_id);
 END $$;
 
--- Returns what GET shows of one. Its SHA-256 is the ETag: it changes with each
--- version, decision and switch.
+-- Returns what GET shows of an object. The SHA-256 of this text is its ETag,
+-- which changes with each version, each decision and each enabling or
+-- disabling.
 CREATE FUNCTION tool_json(p_id uuid) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -371,9 +380,9 @@ BEGIN
 	RETURN tool_json(t.id);
 END $$;
 
--- Fields of a version that an administrator may write without its code: name, title,
--- description. A new draft like any other; its content is otherwise the newest
--- version's. An empty title is none.
+-- Changes fields that an administrator may write without the code: name, title,
+-- description. This makes a new draft like any other, whose other content is
+-- that of the newest version. An empty title removes the title.
 CREATE FUNCTION act_tool_update(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -428,12 +437,13 @@ BEGIN
 	RETURN tool_json(t.id);
 END $$;
 
--- Finds tools, best first. Of very common words only 250 tools are ranked, so that
--- a search costs the same however many tools there are. Ranking comes before the
--- look at what serves: of the ranked the first few are looked up, not all. Where too
--- few of so many serve (a tool has many approved versions, one serves), what serves
--- is ranked. If no word begins with the term, the names are searched for it: a scan,
--- but of an index of names alone, by patterns that are made once.
+-- Finds tools, best first. For very common words only 250 versions are ranked,
+-- so that a search costs the same however many tools there are. Versions are
+-- ranked before it is asked which of them serve, so that only the best few are
+-- looked up, and not all. If too few of these serve (a tool has many approved
+-- versions, but only one serves), only serving versions are ranked. If no word
+-- begins with the term, the names that contain the term are found. This is a
+-- scan, but only of an index of names, with patterns that are made once.
 CREATE FUNCTION search_tools(p_words text, p_limit bigint)
 RETURNS TABLE (exposed_name text, title text, description text, server_name text)
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
@@ -479,9 +489,9 @@ BEGIN
 END $$;
 
 -- Enables or disables an object. Idempotent: returns true if it changed. The
--- server is locked before its tool, as in every change of one of its tools: whoever
--- deletes the server has its turn before the tools. Only an equal or higher
--- authority enables what was disabled (docs/decisions/0066).
+-- server is locked before its tool, as in every change of a tool, because the
+-- deletion of a server also locks the server before its tools. Only an equal or
+-- higher authority enables what was disabled (docs/decisions/0066).
 CREATE FUNCTION set_tool_enabled(p_tool uuid, p_enabled boolean, p_actor text,
     p_reason text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$

@@ -1,18 +1,21 @@
--- Export and import (docs/decisions/0033). What leaves is text, a JSON object a
--- line, and one SHA-256 over all of it, which the vault seals. What comes in lies as
--- pieces until all of it is there, and becomes drafts in one transaction.
+-- Export and import (docs/decisions/0033). An export is text, a JSON object a
+-- line, and one SHA-256 over all of it, which the vault seals. An import is
+-- kept as pieces until all of it is there, and becomes drafts in one
+-- transaction.
 --
 -- A refusal inside an import is an exception, and a block that catches one is a
--- subtransaction. Each left the head of the audit log a version that several
--- transactions had locked, and whoever reads the head passes all of them. So fifty
--- objects are tried in one block; where one fails, those before it are one block
--- again, and those after it another.
+-- subtransaction. Each subtransaction left a version of the audit log's head
+-- that several transactions had locked, and each reader of the head has to pass
+-- all of these versions. So fifty objects are tried in one block. If one of
+-- them fails, those before it are tried in one block again, and those after it
+-- in another.
 --
--- A stopped server comes stopped. Whoever imports stops it, and disables what came
--- disabled, by the authority of his own: an import is root's or an
--- administrator's.
+-- A server that was stopped is imported as stopped. The importer is the author
+-- of this stop, and of the disabling of objects that came disabled. Both have
+-- his own authority, which is root's or an administrator's.
 
--- Both are gone when nobody fetched or finished them within a day.
+-- An export or an import is deleted if nobody fetched or finished it within a
+-- day.
 CREATE TABLE exports (
 	id uuid PRIMARY KEY,
 	made_by text NOT NULL CHECK (actor_ok(made_by)),
@@ -33,7 +36,7 @@ CREATE TABLE imports (
 	id uuid PRIMARY KEY,
 	made_by text NOT NULL CHECK (actor_ok(made_by)),
 	made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-	used_at timestamptz NOT NULL DEFAULT clock_timestamp(),	-- when a piece was put
+	used_at timestamptz NOT NULL DEFAULT clock_timestamp(),	-- when a piece was last put
 	-- where the next piece begins; 128 MiB are 10,000 tools of 12 kB
 	bytes bigint NOT NULL DEFAULT 0 CHECK (bytes BETWEEN 0 AND 134217728)
 );
@@ -45,9 +48,10 @@ CREATE TABLE import_parts (
 	PRIMARY KEY (import, at)
 );
 
--- Eight of each at once. Of exports the oldest go; an import in work does not
--- end for another's sake, but those whose program died would fill the eight
--- places for a day: one to which nothing was put for ten minutes gives way.
+-- Keeps at most eight exports and eight imports. The oldest exports are
+-- deleted. An import in work is not ended for the sake of another one. But
+-- imports whose program died would fill the eight places for a day, so an
+-- import to which nothing was put for ten minutes gives way.
 CREATE FUNCTION transfer_sweep() RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -68,9 +72,10 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	        FROM server_secrets x WHERE x.server_id = s.id)))::text
 $$;
 
--- Returns what travels of an object: what serves, else the newest version, as its
--- very bytes. A source does not travel: it is this instance's decision, as grants
--- are. What was imported from one travels as any tool.
+-- Returns the form in which an object is exported: the very bytes of the
+-- version that serves, or else of the newest one. A source is not exported,
+-- because it is this instance's decision, as grants are. A tool that was
+-- imported from a source is exported as any tool.
 CREATE FUNCTION export_object(t tools, p_server text) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('object', json_build_object('server', p_server,
@@ -83,8 +88,9 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    ORDER BY w.version_no DESC LIMIT 1))
 $$;
 
--- p_servers: names, an empty list: all. One statement fills it, so it is one
--- moment's state. Answers what the vault seals and the file's head says.
+-- Makes an export. p_servers has names; an empty list means all servers. One
+-- statement fills the export, so it has the state of one moment. Returns the
+-- SHA-256 that the vault seals and that the file's head says.
 CREATE FUNCTION export_begin(p_id uuid, p_servers text[], p_actor text)
 RETURNS bytea
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -128,7 +134,8 @@ BEGIN
 	RETURN x.sha256;
 END $$;
 
--- With the vault's seal: what REST answers, and what begins the file.
+-- Returns the head of an export, with the vault's seal. REST answers it, and
+-- the file begins with it.
 CREATE FUNCTION export_head(p_id uuid, p_seal bytea) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT json_build_object('mcpbox_export', 1, 'id', x.id, 'lines', x.lines,
@@ -152,8 +159,9 @@ BEGIN
 	RETURN json_build_object('id', x.id, 'bytes', x.bytes);
 END $$;
 
--- The piece that begins at `from`. One that was put already is answered as
--- the first time, so that a lost answer does no harm; a gap is refused.
+-- Stores the piece that begins at `from`. If it was stored already, the answer
+-- is that of the first time, so that a lost answer does no harm. A gap is
+-- refused.
 CREATE FUNCTION act_import_put(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -196,7 +204,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce(string_agg(part, '' ORDER BY at), '') FROM import_parts WHERE import = p_id
 $$;
 
--- Digests all that was put: the vault is asked whether it sealed these bytes.
+-- Returns the digest of all that was put. The vault is asked whether it sealed
+-- these bytes.
 CREATE FUNCTION import_digest(p_id uuid) RETURNS bytea
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -206,8 +215,9 @@ BEGIN
 	RETURN sha256(convert_to(import_text(p_id), 'UTF8'));
 END $$;
 
--- A version's bytes under another server and tool. Its modules are left out:
--- they are entries of the other instance's store, and granted there.
+-- Returns a version's bytes under another server and tool. Its modules are left
+-- out, because they are entries of the other instance's store and are granted
+-- there.
 CREATE FUNCTION import_preimage(pre bytea, p_server uuid, p_tool uuid, p_name text,
     p_exposed text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
@@ -246,7 +256,8 @@ BEGIN
 	RETURN made;
 END $$;
 
--- A name for a server that no server has: name, name_imported, name_imported_2.
+-- Returns a name for a server that no server has: name, name_imported,
+-- name_imported_2.
 CREATE FUNCTION import_name(p_name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -308,9 +319,10 @@ BEGIN
 	RETURN made;
 END $$;
 
--- Imports all or nothing. p_sha256: of the text that the vault sealed; pieces that
--- were put since then make another text. The lines are taken in turns: a server's
--- own, or up to fifty objects of it.
+-- Imports all or nothing. p_sha256 is that of the text that the vault sealed.
+-- If pieces were put since then, the text is another one, and the import fails.
+-- The lines are taken in groups: a server's own line, or up to fifty of its
+-- objects.
 CREATE FUNCTION import_finish(p_id uuid, p_sha256 bytea, p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -383,7 +395,7 @@ BEGIN
 	    WHERE json_array_length(m -> 'modules') > 0 LIMIT 1000) x));
 END $$;
 
--- One object: a draft of its own.
+-- Imports one object as a draft of its own.
 CREATE FUNCTION import_object(j json, s servers, p_actor text) RETURNS json
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -403,8 +415,9 @@ BEGIN
 	        FROM unnest(version_texts(pre, 17)) m)));
 END $$;
 
--- Imports objects of one server, in their order. One whose name or URI another holds
--- is left out and said; anything else ends the whole import.
+-- Imports objects of one server, in their order. If another object holds the
+-- name or URI of one, it is left out, and the answer says so. Any other failure
+-- ends the whole import.
 CREATE FUNCTION import_objects(p_objects json[], s servers, p_actor text) RETURNS SETOF json
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE

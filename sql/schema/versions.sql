@@ -1,5 +1,5 @@
--- Versions: immutable content with its state. Where it came from, and how many are
--- kept.
+-- Versions: immutable content with its state and its origin, and how many of
+-- them are kept.
 
 CREATE TABLE tool_versions (
 	id uuid PRIMARY KEY,
@@ -71,9 +71,10 @@ CREATE INDEX tool_versions_exposed_idx ON tool_versions (exposed_name);
 ALTER TABLE tools ADD FOREIGN KEY (serving_version, id)
     REFERENCES tool_versions (id, tool_id);
 
--- Guards a new version. Its place is what its pre-image says. Only fields that
--- belong to its kind and object are there, and a kind that is a specification for
--- one of our drivers brings no code. Every module that it names is granted.
+-- Guards a new version. Its server and its tool are those that its pre-image
+-- names. It has only fields that belong to its kind and object. A kind that is
+-- a specification for one of our drivers has no code. Every module that the
+-- version names is granted.
 CREATE FUNCTION tool_versions_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
 	pre bytea := NEW.preimage;
@@ -158,9 +159,9 @@ BEGIN
 	RETURN NEW;
 END $$;
 
--- Guards a version. Its content never changes; its state goes only forward.
--- Approved needs the vault's seal over this very hash; revoked takes the version
--- out of service in the same statement.
+-- Guards a version. Its content never changes; its state goes only forward. It
+-- becomes approved only with the vault's seal over this very hash. When it is
+-- revoked, it goes out of service in the same statement.
 CREATE FUNCTION tool_versions_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NEW.id <> OLD.id OR NEW.version_no <> OLD.version_no
@@ -210,7 +211,8 @@ BEGIN
 	    'reason', p_reason)::text);
 END $$;
 
--- Says which fields belong to which object, and to the way that it is made.
+-- Fails if a version has fields that do not belong to its object or to its
+-- kind.
 CREATE FUNCTION version_object_check(pre bytea) RETURNS void
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -247,8 +249,9 @@ BEGIN
 	END IF;
 END $$;
 
--- The intent row of what admind answers itself from an approved version (kind
--- static). As execution_open(); recorded as admind's own calls are.
+-- Makes the intent row of a call that admind answers itself from an approved
+-- version (kind static), as execution_open() does. The row has the kind of
+-- admind's own calls, management.
 CREATE FUNCTION static_open(p_id uuid, p_version uuid, p_hash bytea, p_epoch uuid,
     p_principal text, p_listener text, p_tool text, p_args_sha256 bytea,
     p_arguments text, p_client text, p_protocol text, p_created timestamptz,
@@ -282,9 +285,10 @@ BEGIN
 	RETURN coalesce(why, 'not_approved');
 END $$;
 
--- The floor: what was ever approved, waits for review, was refused by a person
--- with a reason, or is the newest stays, whoever deletes. So numbers are never
--- given twice, and what ran can always be shown.
+-- Guards the deletion of a version, whoever deletes. A version stays if it was
+-- ever approved, waits for review, was refused by a person with a reason, or is
+-- the newest. So no number is given twice, and each version that ran can always
+-- be shown.
 CREATE FUNCTION tool_versions_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF OLD.state NOT IN ('draft', 'rejected')
@@ -299,8 +303,9 @@ BEGIN
 	RETURN OLD;
 END $$;
 
--- Deletes drafts of a tool beyond its p_keep newest versions, a few at a time:
--- it is called with each new version. Returns how many.
+-- Deletes drafts of a tool beyond its p_keep newest versions, and returns how
+-- many. It deletes only a few at a time, because it is called with each new
+-- version.
 CREATE FUNCTION prune_versions(p_tool uuid, p_keep int) RETURNS bigint
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -369,9 +374,10 @@ BEGIN
 	RETURN n;
 END $$;
 
--- A new draft with an older version's bytes. It has that version's hash and
--- none of its seals: those belong to a version's id, so it is reviewed again,
--- also when the older one was approved, or revoked since.
+-- Makes a new draft with an older version's bytes. The draft has that version's
+-- hash but none of its seals, because a seal belongs to a version's id. So the
+-- draft is reviewed again, also if the older version was approved, or has been
+-- revoked since.
 CREATE FUNCTION rollback_version(p_version uuid, p_tool uuid, p_to int, p_actor text,
     OUT version_no int, OUT name text, OUT hash bytea)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -407,8 +413,9 @@ BEGIN
 	hash := v.hash;
 END $$;
 
--- The members of a version's content that are the same for all who may see it.
--- As its owner, since the run-time role may not take a pre-image apart.
+-- Returns the members of a version's content that are the same for all who may
+-- see it. It runs as its owner, since the run-time role may not take a
+-- pre-image apart.
 CREATE FUNCTION version_content(v tool_versions) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -433,7 +440,7 @@ BEGIN
 	    'limits', version_limits(v));
 END $$;
 
--- One line of a list of versions.
+-- Returns one item of a list of versions.
 CREATE FUNCTION version_line(v tool_versions, p_serving uuid) RETURNS json
 LANGUAGE sql STABLE AS $$
 	SELECT json_build_object('version', v.version_no, 'approval_status', v.state,
@@ -443,7 +450,8 @@ LANGUAGE sql STABLE AS $$
 	    'version_hash', encode(v.hash, 'hex'))
 $$;
 
--- One version whole, for administrators: of what was deleted, too.
+-- Returns one whole version, for administrators. It also shows versions of
+-- deleted objects.
 CREATE FUNCTION version_json(p_tool uuid, p_version bigint) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -462,7 +470,8 @@ BEGIN
 	    version_content(v));
 END $$;
 
--- "tool/number" and "tool/number-number", as a path has them.
+-- Finds a version that a path names as "tool/number". version_pair() finds the
+-- two versions of "tool/number-number".
 CREATE FUNCTION version_named(p_name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = mcpbox, pg_temp AS $$
 BEGIN
@@ -488,8 +497,8 @@ BEGIN
 	END IF;
 END $$;
 
--- A pre-image with one text field more, less (null) or otherwise; in its place,
--- since fields are in order.
+-- Returns a pre-image with one text field added, replaced, or removed (null).
+-- The field is put in its place, since fields are in order.
 CREATE FUNCTION version_with(preimage bytea, wanted int, value text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE SET search_path = mcpbox, pg_temp AS $$
 DECLARE
@@ -560,8 +569,8 @@ BEGIN
 	    (SELECT count(*) FROM tool_versions v WHERE v.tool_id = t.id));
 END $$;
 
--- A version is drafted with hosts that can be granted, or not at all. (What is
--- older keeps what it names.)
+-- Refuses a draft that names a host which cannot be granted. (Older versions
+-- keep the hosts that they name.)
 CREATE FUNCTION tool_versions_requires() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
 	bad text;
@@ -578,10 +587,11 @@ END $$;
 
 -- Makes drafts of an OpenAPI document's operations, as admind wrote them: each
 -- becomes a tool and a request for its review, in one transaction. An operation
--- whose name is taken, or that cannot be made for another reason, is left out and
--- said to be. No policy approves them: nobody wrote them, so somebody has to read
--- them. Only the server is locked: the first tool that is made takes the audit head,
--- and the name of a later one waits for whoever changes the tool that bears it.
+-- whose name is taken, or that cannot be made for another reason, is left out,
+-- and the answer says so. No policy approves these tools: nobody wrote them, so
+-- somebody has to read them. The lock of the server is exclusive, because the
+-- first tool that is made takes the audit head. After that, the name of a later
+-- tool could wait for a transaction that changes the tool with this name.
 CREATE FUNCTION import_http_tools(p_server uuid, p_versions uuid[], p_requests uuid[],
     p_preimages bytea[], p_skipped text[], p_actor text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -652,7 +662,8 @@ CREATE TRIGGER guard BEFORE UPDATE ON tool_versions
     FOR EACH ROW EXECUTE FUNCTION tool_versions_guard();
 CREATE TRIGGER names AFTER INSERT OR UPDATE OF state ON tool_versions
     FOR EACH ROW EXECUTE FUNCTION tool_names_follow();
--- A version that was replaced may still run.
+-- This trigger fires only for a revocation, because a version that was replaced
+-- may still run.
 CREATE TRIGGER catalogue AFTER UPDATE OF state ON tool_versions
     FOR EACH ROW WHEN (NEW.state = 'revoked') EXECUTE FUNCTION catalogue_bump();
 CREATE TRIGGER guard_delete BEFORE DELETE ON tool_versions

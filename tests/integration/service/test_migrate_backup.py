@@ -13,10 +13,10 @@ import pytest
 from harness.instance import BUILD, take_block
 from harness.patience import patience, until
 from harness.pg import Postgres
-from harness.schema import migrations
+from harness.schema import checksums, migrations
 
 OWNER = "mcpbox_owner"
-MIGRATIONS = migrations()
+MIGRATIONS, CHECKSUMS = migrations(), checksums()
 LATEST = len(MIGRATIONS)
 OLD = LATEST - 2    # a build of two migrations ago
 
@@ -60,7 +60,7 @@ class Migrator:
                 with c.transaction():
                     c.execute(text)
                     c.execute("INSERT INTO mcpbox.schema_migrations (version, name, sha256) VALUES (%s, %s, %s)",
-                              (n, name, hashlib.sha256(text).digest()))
+                              (n, name, CHECKSUMS[n - 1]))
             c.execute("SELECT mcpbox.create_server(%s, %s, '', 'local')", (uuid.uuid4(), dbname))
 
     def version(self, dbname):
