@@ -132,8 +132,8 @@ answered(void *arg, const struct pg_result *rows, const struct err *err)
 		"Error: this call has no such approval. Call again to ask for "
 		"one."},
 	};
-	/* These limits are not the tool's but mcpbox's, so the failure is BUSY.
-	 * The call's request did not join the queue. */
+	/* These limits are mcpbox's and not the tool's, so the failure is BUSY.
+	 * The request was not stored in the queue. */
 	static const struct {
 		const char *what, *text;
 	} full[] = {

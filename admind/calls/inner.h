@@ -22,13 +22,13 @@ struct inner_end {
 	struct ipc_id execution;
 	struct ipc_hash version;
 };
-/* Called once; everything borrowed lives until it returns. */
+/* Called once. The pointers in inner_end are valid until inner_cb returns. */
 typedef void inner_cb(void *arg, const struct inner_end *);
 
 struct inner;
 
 enum inner_mode {
-	INNER_LIST,  /* runs a source; expiring tokens are renewed first */
+	INNER_LIST,  /* lists tools of a source; renews tokens first */
 	INNER_TOKENS /* makes or renews tokens; a secret may lack a value */
 };
 
@@ -50,7 +50,8 @@ struct sources_end {
 	const char *text;
 	struct ipc_bytes json;
 };
-/* Called once; everything borrowed lives until it returns. */
+/* Called once. The pointers in sources_end are valid until sources_cb returns.
+ */
 typedef void sources_cb(void *arg, const struct sources_end *);
 
 #endif

@@ -193,9 +193,9 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 		obstacle_unknown(j);
 		return;
 	}
-	/* The sentence says who stopped the tool and who may start it again. If
-	 * an administrator stopped the tool, the sentence never names the
-	 * management tool that undoes only a client's stop. */
+	/* SQL call_stopped() wrote this sentence: who stopped the tool, and who
+	 * may start it again. It names a management tool only if a client
+	 * stopped the tool, because no management tool undoes another stop. */
 	if (!db_null(rows, 0, C_STOPPED)) {
 		stopped = db_bytes(rows, 0, C_STOPPED);
 		snprintf(text, sizeof(text), "%.*s", (int)stopped.n,

@@ -1,4 +1,4 @@
-/* A job: one AUTHORISE in work. The files in calls/ do the work. */
+/* A job: one AUTHORISE that admind is answering. The code is in calls/. */
 #ifndef ADMIND_JOB_H
 #define ADMIND_JOB_H
 

@@ -267,8 +267,8 @@ of_object(const struct draft *d, struct ipc_bytes fields,
 	}
 }
 
-/* Writes a field that follows from a declared REST call and from nothing else.
- * Returns whether tag is such a field. */
+/* Writes a field that the inspection of a declared REST call decides. Returns
+ * whether the inspection decides this field. */
 static bool
 of_http(enum draft_kind kind, struct ipc_bytes inspected, uint8_t tag,
     struct buf *out)

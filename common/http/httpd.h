@@ -113,8 +113,7 @@ void httpd_set_data(struct httpd_req *, void *);
 /* Adds a field to the answer to come; copies name and value. Neither may have
  * CR, LF or NUL (asserted). */
 void httpd_header(struct httpd_req *, const char *name, const char *value);
-/* Makes the answer to come the last one of its connection (Connection:
- * close). */
+/* Closes the connection after the coming answer (Connection: close). */
 void httpd_last(struct httpd_req *);
 /* Sends status, fields, Content-Length and body, and ends the request. If
  * content_type is NULL or empty, no Content-Type is sent. For HEAD no body is

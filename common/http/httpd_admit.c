@@ -25,10 +25,10 @@ find(struct httpd *h, const uint8_t key[16])
 }
 
 /*
- * Closes the connection that has been idle for longest in an idle list. r is
- * the first of the list. here: the list is that of one source. Skips
- * connections whose request waits in the socket: the loop is about to read
- * them, so they are few. While the server drains, nothing is closed here, since
+ * Closes the connection that has been idle for longest. r is the first of an
+ * idle list: the list of one source if `here` is true, else the list of all.
+ * Skips connections that have input to read. They are few, because the loop
+ * reads them next. While the server drains, nothing is closed here, since
  * httpd_drain.c decides.
  */
 static bool

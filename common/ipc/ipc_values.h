@@ -94,7 +94,7 @@ enum client_capability {
 /* Whether a call may become a task. */
 enum task_wish {
 	TASK_NEVER = 0, /* the client did not declare the extension */
-	TASK_MAY = 1    /* if the tool's version says optional or required */
+	TASK_MAY = 1    /* the version's task mode is not forbidden */
 };
 
 enum task_status {

@@ -21,18 +21,19 @@
  *
  * The file begins with a head that names the build, because the messages of
  * another build mean something else. Two areas follow. The area of the higher
- * generation is read. An area is its generation and then entries, each {length,
- * state, number, bytes, number ^ mark}.
+ * generation is read. An area holds its generation, then entries of the form
+ * {length, state, number, bytes, number ^ mark}.
  *
- * An entry counts as a whole or not at all. Its last word commits it and is
- * written last, in the same write(2): the kernel copies pages in ascending
- * order, and SIGKILL ends this only between two pages. Numbers begin with the
- * generation and ascend, so no bytes of an earlier generation are taken for an
- * entry. The mark is random: tools write some of the bytes, and no tool can
- * write the word that would make a torn entry a whole one. A dropped entry's
- * state changes in place. When the last entry is dropped, a new generation
- * begins. When an area is full, the entries that live are copied to the other
- * area, whose generation is written last.
+ * An entry counts as a whole or not at all: its last word commits it. One
+ * write(2) writes the whole entry. The kernel copies pages in ascending order,
+ * and SIGKILL ends the copy only between two pages, so the last word is written
+ * last. The upper bits of a number are the generation, and numbers ascend, so
+ * no bytes of an earlier generation are taken for an entry. Tools write some of
+ * the bytes, but the mark is random, so no tool can write the word that would
+ * make a torn entry a whole one. A dropped entry's state changes in place. When
+ * the last entry is dropped, a new generation begins. When an area is full, the
+ * entries that live are copied to the other area, whose generation is written
+ * last.
  */
 #ifndef LEDGER_H
 #define LEDGER_H

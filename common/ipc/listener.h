@@ -2,8 +2,8 @@
 #ifndef LISTENER_H
 #define LISTENER_H
 
-/* The side that may RUN a held context: a gateway, named by the socket that it
- * attached to, or admind. */
+/* The side that may RUN a held context (sandboxd/held/held.h): admind or a
+ * gateway. The socket to which a gateway connected tells its listener. */
 enum listener {
 	LISTENER_NONE = 0, /* not a gateway's socket */
 	LISTENER_LOCAL = 1,

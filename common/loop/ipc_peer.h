@@ -109,9 +109,9 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
  * other side stopped listening, so that no process has read it
  * (FAILURE_UPGRADING: asking again is safe). The loop always calls cb, never
  * ipc_request itself; if ipc_request returns -1, cb is never called. After
- * ipc_forget(peer, id) cb never runs. A closing peer exists until all its
- * waiters were called, so the caller may keep the pointer to the peer with the
- * id (ipc_client_peer returns NULL by then).
+ * ipc_forget(peer, id) cb never runs. The caller may keep the peer's pointer
+ * and the request's id until cb runs: a closing peer is freed only after all
+ * its waiters were called. ipc_client_peer returns NULL for a closing peer.
  */
 typedef void ipc_answer_cb(
     void *arg, struct ipc_frame *frame, enum failure gone);

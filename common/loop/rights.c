@@ -18,9 +18,9 @@ static bool owed; /* say_closed() failed and is due again */
 
 /* Sockets that the closer's queue had no room for. They stay open and are
  * offered again at the next rights_close(). The queue holds more than a hundred
- * sockets, so the closer is busy then. Our limit of descriptors bounds these
- * sockets: when no descriptor is left, runners get no channel, and calls are
- * refused. */
+ * sockets, so it is full only while the closer is busy. Our limit of
+ * descriptors bounds these sockets: when no descriptor is left, runners get no
+ * channel, and calls are refused. */
 static int *kept;
 static size_t nkept, maxkept;
 

@@ -36,8 +36,8 @@ columns(unsigned width)
 				      : width;
 }
 
-/* Appends one line of a text whose first row has `used` columns already, and
- * ends it; `more` begins each further row. */
+/* Appends one line of a text and a newline. The line's first row has `used`
+ * columns already. `more` is the prefix of each further row. */
 static void
 put_line(struct buf *out, const uint8_t *p, size_t n, size_t used,
     const char *more, unsigned width)

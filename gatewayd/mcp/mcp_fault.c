@@ -107,8 +107,8 @@ mcp_fault(struct mcp_message *m, enum failure f, const char *within,
 	make_pointer(within, name, pointer);
 	if (e->faults++ == 0) {
 		e->failure = f;
-		/* With 200 the JSON-RPC answer tells the failure. A
-		 * notification has no such answer. */
+		/* Status 200 fits only a request: its JSON-RPC answer tells the
+		 * failure. A notification has no such answer, so 400. */
 		e->status =
 		    f == FAILURE_INVALID_PARAMS && m->kind != MCP_NOTIFICATION
 		    ? 200

@@ -97,8 +97,8 @@ wrong(struct mcp_message *m, const char *name, const char *fix)
 	return mcp_fault(m, FAILURE_INVALID_REQUEST, "", name, fix);
 }
 
-/* Refuses members that no JSON-RPC message has. w: the members of this message
- * that a message may have. */
+/* Refuses members that no JSON-RPC message has. w: the allowed members, with
+ * the values that this message gives them. */
 static void
 check_unknown(struct mcp_message *m, struct ipc_bytes member,
     const struct json_wanted *w, size_t n)

@@ -17,8 +17,8 @@ refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
 	r->data[0] = '\0';
 }
 
-/* Takes the peer's members of error.data, if they are the members of one JSON
- * object, and none of them has the name of a member that we write ourselves. */
+/* Takes error.data of the peer. Takes nothing if the text is not the inside of
+ * one JSON object, or if it has a member that we write ourselves. */
 static void
 take_data(struct refusal *r, struct ipc_bytes data)
 {

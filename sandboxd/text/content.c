@@ -205,7 +205,7 @@ sixbits(uint8_t c)
 	return c == '+' ? 62 : 63;
 }
 
-/* Decodes data that is_base64 accepted, as a client does. */
+/* Decodes base64 the way a client does. is_base64 must have accepted v. */
 static void
 decode(struct ipc_bytes v, struct buf *out)
 {

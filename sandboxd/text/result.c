@@ -132,8 +132,8 @@ take_prompt(struct ipc_bytes text, struct redact *r, struct jsonw *w,
 	return 0;
 }
 
-/* Maps a result's form to its first member, a list, and to the function that
- * takes the list. */
+/* For each form of result: the name of its first member, which is a list, and
+ * the function that takes this list. */
 static const struct form {
 	const char *list;
 	int (*take)(struct ipc_bytes, struct redact *, struct jsonw *,

@@ -192,8 +192,8 @@ by_seq(const void *a, const void *b)
 
 /* ---- the vault ---- */
 
-/* Lets the vault check the anchors of the batch. *now, unless NULL, gets the
- * newest head in the vault's own memory. */
+/* Asks the vault whether it signed the anchors of the batch. If now is not
+ * NULL, *now gets the newest head that the vault remembers. */
 static enum ctl_status
 flush(struct verify *v, struct known *now)
 {

@@ -30,8 +30,8 @@ struct setup {
 	bool admitted; /* PostgreSQL's files were changed just now */
 	/* The present state after a step that went well, for people. */
 	char detail[SETUP_PATH_MAX * 2];
-	/* The first administrator's password, if it was made here and may be in
-	 * force: shown once, however the step ended. */
+	/* The password that setup made for the first administrator, unless that
+	 * account surely was not made. Shown once, even after a failure. */
 	char password[SETUP_PASSWORD_MAX];
 };
 
@@ -70,7 +70,7 @@ setup_step setup_machine_users, setup_machine_directories,
  * with err. */
 char *setup_machine_conninfo(
     const struct ctl *, const char *keyword, struct err *);
-/* Connects as the owner of the database, wherever it is. NULL with err. */
+/* Connects to the database, local or remote, as its owner. NULL with err. */
 struct pg_conn *setup_machine_owner(const struct ctl *, struct err *);
 /* True if systemd is the service manager here. */
 bool setup_machine_systemd(void);

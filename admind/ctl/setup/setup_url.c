@@ -19,8 +19,8 @@
 
 enum {
 	PORT_DEFAULT = 5432,
-	/* Most bytes of the authority's certificate, as of other files that
-	 * setup writes. A bundle of authorities fits. */
+	/* Largest file of CA certificates; setup writes no larger file
+	 * (FILE_MAX). A bundle of certificates fits. */
 	AUTHORITY_MAX = 256 * 1024
 };
 

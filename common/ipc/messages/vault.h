@@ -1,6 +1,6 @@
 /*
- * Between the vault and admind or sandboxd: contexts, values stored and loaded,
- * keys given out.
+ * Messages between the vault and admind or sandboxd. They seal contexts, store
+ * and load values, and give out keys.
  */
 #ifndef IPC_MESSAGES_VAULT_H
 #define IPC_MESSAGES_VAULT_H

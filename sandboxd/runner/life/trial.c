@@ -134,9 +134,9 @@ handed_over(int door)
 }
 
 /*
- * Tries a runner with network, whose door (door.c) is a socket of ours. A
- * failure here does not stop runners without network. The layer runner-network
- * names the failed step, at which later forks with network fail, too.
+ * Tries a runner with network. We hold the other end of its door (door.c). If
+ * this fails, runners without network still work. The layer runner-network
+ * names the failed step. Later forks with network fail at the same step.
  */
 static void
 trial_network(const struct zygote *z, struct buf *layers)
