@@ -189,7 +189,7 @@ class Client:
     def manage(self, name, /, **arguments):
         """A management tool that must succeed: the object in its text."""
         r = self.call(name, arguments)
-        assert r.result is not None and not r.result.get("isError"), r
+        assert r.result is not None and not r.result.get("isError"), (r.error or r.result, r)
         return json.loads(r.result["content"][0]["text"])
 
 
