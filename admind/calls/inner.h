@@ -1,7 +1,8 @@
 /*
  * A call of a source's approved version (decision 0050) that admind makes for
  * itself. It takes the path of any call (call.c), with a row, a context and a
- * record of its own. But admind runs it, and a callback gets the answer.
+ * record of its own. But admind, not a gateway, sends RUN to sandboxd, and a
+ * callback gets the answer.
  *
  * Clients can't call a source by its name, because a source is not a tool
  * (object.c). The code is exactly the approved code. The arguments come from

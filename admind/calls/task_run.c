@@ -176,8 +176,9 @@ told(void *arg, const struct pg_result *rows, const struct err *err)
 		  * ended */
 }
 
-/* Puts the last questions into the row. If the row has them already, which
- * task_ask() knows by their number, asks again for their answers. */
+/* Puts the newest questions into the task's row, and gets the answers if all
+ * are there. If the row has these questions already (task_ask() compares their
+ * number), only gets the answers. */
 static void
 put_questions(struct task *t)
 {

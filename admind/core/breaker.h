@@ -94,8 +94,9 @@ bool breaker_record(struct breakers *, const struct breaker_conf *,
     const struct ipc_id *execution, enum failure, uint64_t now_ms,
     struct breaker_trip *);
 
-/* Calls cb for each open breaker, for an administrator. key is the key of the
- * caller in breaker_who. */
+/* Calls cb for each open breaker, for a list that an administrator reads. key
+ * tells whose breaker it is: the member of breaker_who.key for the trip's
+ * scope. */
 void breakers_each(struct breakers *, const struct breaker_conf *,
     uint64_t now_ms,
     void (*cb)(

@@ -221,8 +221,8 @@ static void
 add(struct db_params *p, const void *value, size_t n)
 {
 	if (p->n >= DB_PARAMS_MAX || n > INT32_MAX)
-		abort(); /* statements are constants: the first run of one with
-			  * too many parameters ends here */
+		abort(); /* a bug of ours: statements are constants, so the
+			  * first run of the wrong one shows it */
 	/* An empty value needs a pointer: NULL would be SQL's null. */
 	p->value[p->n] = value != NULL ? value : "";
 	p->length[p->n++] = (int)n;

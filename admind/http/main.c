@@ -34,8 +34,8 @@ enum {
 };
 
 static struct web web;
-/* Clients wait at an inherited listener until both links are up or this timer
- * fires. */
+/* Clients wait at an inherited listener until admind and the vault are both
+ * connected, or this timer fires. */
 static struct event *patience;
 static struct proc proc;
 

@@ -302,11 +302,11 @@ gather(struct gather *g, struct record *r)
 /*
  * Takes a record of an earlier epoch. A sandbox sends the records of its own
  * epoch, and those that an earlier sandboxd left in the ledger. Both processes
- * are the same user on the same node, so a taken-over sandbox can say here only
- * what its predecessor could have said. The record comes before the sandbox
- * names its own epoch, so its row is still open. A record of any other epoch
- * changes nothing. It is acknowledged, because otherwise it would come again
- * for ever.
+ * are the same user on the same node. So a sandbox in an attacker's hands can
+ * say here only what it could have said as the earlier process. The record
+ * comes before the sandbox names its own epoch, so the record's row is still
+ * open. A record of any other epoch changes nothing. It is acknowledged,
+ * because otherwise it would come again for ever.
  */
 static void
 got_predecessor(void *arg, const struct pg_result *rows, const struct err *err)

@@ -17,7 +17,7 @@ enum {
 	BACKLOG_S = 60,
 	IDLE_TICKS = 10,   /* after so many ticks, looks for work even without a
 			    * backlog: another node may have left some */
-	EXPIRE_TICKS = 60, /* or after one tick, if more must expire */
+	EXPIRE_TICKS = 60, /* between two expiries; 1 if more must expire */
 	EXPIRE_ROWS = 1000
 };
 

@@ -34,8 +34,9 @@ struct audit_row {
 };
 
 /* Takes the next row off rows. Returns 1; 0 at the end; -1 if the row is
- * malformed, or its bytes have another number than the field before them.
- * admind never sends such a row, and nothing after such a row can be read. */
+ * malformed, or if the row number in its hashed bytes differs from the one
+ * before them. admind never sends such a row, and nothing after it can be
+ * read. */
 int audit_row_next(struct ipc_bytes *rows, struct audit_row *);
 
 #endif

@@ -170,7 +170,7 @@ httpd_kill_later(struct httpd_req *r)
 		return;
 	r->state = HTTPD_DEAD;
 	httpd_admit_idle(r, false);
-	r->first = had; /* from here on: the owner has the request */
+	r->first = had; /* in state DEAD: the owner has the request */
 	event_del(r->readable);
 	bufferevent_disable(r->bev, EV_WRITE);
 	event_active(r->later, EV_TIMEOUT, 1);

@@ -103,15 +103,17 @@ int ipc_answer_ok(struct ipc_peer *, uint64_t request);
 
 /*
  * Sends a request. cb runs once for each PART and once for the final answer
- * (any ANS type, REFUSED included). Without a final answer cb runs with frame
- * NULL, and `gone` tells why: the peer went down, wait_ms(timeout_ms) passed
- * (waits.h; FAILURE_BUSY), or the request still waited in our queue when the
- * other side stopped listening, so that no process has read it
- * (FAILURE_UPGRADING: asking again is safe). The loop always calls cb, never
- * ipc_request itself; if ipc_request returns -1, cb is never called. After
- * ipc_forget(peer, id) cb never runs. The caller may keep the peer's pointer
- * and the request's id until cb runs: a closing peer is freed only after all
- * its waiters were called. ipc_client_peer returns NULL for a closing peer.
+ * (any ANS type, REFUSED included). If no final answer comes, cb runs with
+ * frame NULL, and `gone` tells why:
+ *  - the peer went down;
+ *  - FAILURE_BUSY: wait_ms(timeout_ms) passed (waits.h);
+ *  - FAILURE_UPGRADING: the other side stopped listening while the request was
+ *    still in our queue. No process has read it, so asking again is safe.
+ * cb always runs from the loop, never inside ipc_request. It never runs if
+ * ipc_request returned -1, nor after ipc_forget(peer, id). Until cb runs, the
+ * caller may keep the peer's pointer and the request's id: a closing peer is
+ * freed only after all its waiters were called. ipc_client_peer, however,
+ * returns NULL for a closing peer.
  */
 typedef void ipc_answer_cb(
     void *arg, struct ipc_frame *frame, enum failure gone);

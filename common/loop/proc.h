@@ -32,7 +32,7 @@ struct proc {
  * nothing (docs/decisions/0055).
  */
 void proc_check_with(int (*fn)(const struct conf *, struct err *));
-/* Takes over from the service manager (service.h), parses argv, loads the
+/* Takes what the service manager passed (service.h), parses argv, loads the
  * configuration, opens the log, makes the loop, sets SIGTERM, SIGINT and SIGHUP
  * to leave the loop (proc_on_stop), ignores SIGPIPE, sets umask 077, refuses to
  * run as uid 0. Exits with a message on any error. */

@@ -11,10 +11,11 @@
 #include "err.h"
 
 /*
- * Judges Python code by itself. Every control character must be a newline or a
- * tab, and no character may be one that other programs take for an end of line.
- * 0, or -1 with FAILURE_INVALID_PARAMS and a sentence that names the first such
- * character, its line, its place in the line, and the replacement.
+ * Judges Python code that is not (yet) a field of a version. Every control
+ * character must be a newline or a tab, and no character may be one that other
+ * programs take for an end of line. 0, or -1 with FAILURE_INVALID_PARAMS and a
+ * sentence that names the first such character, its line, its place in the
+ * line, and the replacement.
  */
 int version_gate_code(const void *code, size_t n, struct err *);
 

@@ -79,9 +79,9 @@ struct streams {
 /* stream.c. True if there is room for one more stream; otherwise *no says
  * why. */
 bool stream_room(struct gateway *, const char *principal, struct refusal *no);
-/* Makes a stream, which gets its HTTP request in stream_begin. id: of the
- * message subscriptions/listen (n = 0: none). tasks: texts, each with its NUL,
- * tasks_len bytes. NULL: no memory. */
+/* Makes a stream, which gets its HTTP request in stream_begin. id: the id of
+ * the message subscriptions/listen (n = 0: there is none). tasks: ids of tasks,
+ * each with its NUL, tasks_len bytes in all. NULL: no memory. */
 struct stream *stream_new(const struct exchange *, struct ipc_bytes id,
     const char *tasks, size_t tasks_len);
 /* Gives the request to the stream and sends the stream's head. */

@@ -79,7 +79,8 @@ stream_post_end(struct exchange *ex)
 	ex->post = NULL;
 }
 
-/* Reads the member `retry` of the hint: milliseconds, within bounds. */
+/* Reads the member `retry` of a tool's hint (mcpbox.pause_stream):
+ * milliseconds, STREAM_RETRY_MAX_MS at most; STREAM_RETRY_MS if absent. */
 static unsigned
 retry_of(struct ipc_bytes json)
 {

@@ -44,7 +44,9 @@ CREATE TABLE network_grants (
 	granted_by text NOT NULL CHECK (actor_ok(granted_by)),
 	revoked_at timestamptz,
 	revoked_by text CHECK (actor_ok(revoked_by)),
-	-- rises with every change of a server's grants (limits_at)
+	-- When the row was written. Always later than changed_at of all other
+	-- grants of the server, even if the clock is set back. So the server's
+	-- newest changed_at differs after every change (limits_at() uses it).
 	changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	CHECK ((revoked_at IS NULL) = (revoked_by IS NULL)),
 	CHECK (proto IN ('tcp', 'udp') AND (proto = 'tcp' OR port > 0))
@@ -521,7 +523,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	WHERE network_changed(o.server_id) >= o.since - interval '5 minutes'
 $$;
 
--- Returns the open calls of one sandbox and one server that may connect.
+-- Returns those open calls of one sandbox and one server whose versions may
+-- connect to hosts.
 CREATE FUNCTION network_calls(p_epoch uuid, p_server uuid) RETURNS SETOF uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 	SELECT e.id FROM executions e JOIN tool_versions v ON v.id = e.version_id

@@ -162,8 +162,8 @@ BEGIN
 	END LOOP;
 END $$;
 
--- Actions of administrators. p_id has the server's name, / and the secret's
--- name, but only the server's name for act_secret_create().
+-- Actions of administrators. p_id is "SERVER/SECRET", the two names. Only for
+-- act_secret_create() it is the server's name alone.
 CREATE FUNCTION act_secret_create(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE

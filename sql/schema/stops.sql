@@ -17,12 +17,12 @@ LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE authority WHEN 'root' THEN 2 WHEN 'administrator' THEN 1 ELSE 0 END
 $$;
 
--- Returns the authority of this transaction. admin_act() sets mcpbox.role to
--- the role that the vault said of the login, only until the transaction ends.
+-- Returns the authority of this transaction. admin_act() sets mcpbox.role,
+-- until the transaction ends, to the role that the vault told for the login.
 -- import_server() sets it, too. Every other statement of admind acts for a
--- principal. A model sends arguments of constant statements, so it cannot set
--- the role. A taken-over admind can, but it can call act_server_start() as
--- well.
+-- principal. A model can't set the role, since it only supplies arguments of
+-- constant statements. A taken-over admind can set it, but gains nothing: it
+-- could call act_server_start() just as well.
 CREATE FUNCTION authority_now() RETURNS text
 LANGUAGE sql STABLE AS $$
 	SELECT CASE WHEN current_setting('mcpbox.role', true) IN ('administrator', 'root')

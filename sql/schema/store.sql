@@ -274,8 +274,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    WHERE r.id = a.subject AND a.kind = 'module'), '')
 $$;
 
--- Has a module fetched, whether somebody asked for it or not, and also after a
--- failure.
+-- Puts a module into the queue of the installer, even if nobody asked for the
+-- module, and also to try again after a failure.
 CREATE FUNCTION act_module_install(p_actor text, p_id text, p_seen bytea, p_body json)
 RETURNS text LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE

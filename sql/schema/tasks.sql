@@ -41,9 +41,9 @@ CREATE FUNCTION task_tell(p tasks, p_what text) RETURNS void LANGUAGE sql AS $$
 	    || ' ' || p.listener || ' ' || p.principal)
 $$;
 
--- Makes a task and the intent of its call, as call_open() does, whose failures
--- it returns, too. 'limit': this principal has p_active tasks that work, or
--- p_kept tasks in all.
+-- Makes a task and the intent of its call. Returns what call_open() returns, or
+-- 'limit' if this principal has p_active tasks that work, or p_kept tasks in
+-- all.
 CREATE FUNCTION task_open(p_id uuid, p_version uuid, p_hash bytea, p_epoch uuid,
     p_limits timestamptz, p_principal text, p_listener text, p_tool text,
     p_args_sha256 bytea, p_arguments text, p_client text, p_protocol text,

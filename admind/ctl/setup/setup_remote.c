@@ -145,9 +145,9 @@ is_ours(const char *value)
 	    strcmp(value, owner_file) == 0;
 }
 
-/* Sets one keyword in the .local file. If value is NULL, the owner's former
- * line is restored, and a file with nothing but the header left is removed. 1
- * if the file changed, else 0; -1 with err. */
+/* Sets one keyword in the .local file. If value is NULL, the line that the
+ * administrator had there before us is restored, and a file with nothing but
+ * the header left is removed. 1 if the file changed, else 0; -1 with err. */
 static int
 set_line(const struct file *f, const char *keyword, const char *value,
     bool keep, struct err *err)

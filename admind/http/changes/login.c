@@ -141,13 +141,15 @@ optional(struct json_object *o, const char *name, struct ipc_bytes *out,
 }
 
 /*
- * Refuses a login at the name localhost, because its cookie would be kept for
- * that name. A browser that prefers IPv6 connects to [::1] first for localhost,
- * as the same origin. A program that listens at [::1] and our port (any user of
- * this machine can run one) would then get the cookie with each request, and
- * its page would read the other half from sessionStorage. So no client can log
- * in at that name. A page of ours is never at that name (page.c), and other
- * programs are told the address here (docs/decisions/0084).
+ * Refuses a login at the name localhost. A login's token has two halves: one in
+ * a cookie, and one that a page keeps in sessionStorage. If the login were made
+ * at the name localhost, a program of any user of this machine could get both.
+ * The program listens at [::1] and our port. A browser that prefers IPv6 then
+ * connects to that program for localhost, as the same origin: it sends the
+ * cookie, and the program's page reads sessionStorage.
+ *
+ * A page of ours is never at that name (page.c). Other clients are told here
+ * which address to use (docs/decisions/0084).
  */
 static bool
 at_the_address(struct call *c)

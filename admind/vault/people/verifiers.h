@@ -17,7 +17,8 @@
 
 enum {
 	VERIFIERS_NAMES = 256, /* administrators remembered */
-	/* "t", up to 20 digits, a space, the PHC string */
+	/* The longest text that verifiers_seal() encrypts: "t", the time in up
+	 * to 20 digits, a space, the PHC string. */
 	VERIFIERS_PLAIN_MAX = SLOTS_ENCODED_MAX + 22
 };
 

@@ -105,8 +105,8 @@ stored_open(const struct keys *k, const struct stored_place *at,
 		    "stored value is of a master key that is not here");
 	if (make_aad(at, &aad, err) == -1)
 		return -1;
-	/* The reserved bytes have room for the tag, too, although gcm_open
-	 * writes only the plaintext. */
+	/* n still counts the tag, so the buffer may be longer than out->max by
+	 * the tag. gcm_open writes the plaintext only. */
 	buf_init(&w, out->max + GCM_TAG_LEN);
 	buf_reserve(&w, n - head - GCM_NONCE_LEN);
 	if (w.failed) {

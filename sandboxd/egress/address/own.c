@@ -52,7 +52,8 @@ own_open(const char *users, struct err *e)
 		err_set(e, FAILURE_BUSY, "no memory");
 		return NULL;
 	}
-	/* This process's own listeners are ours, whatever the setting says. */
+	/* This process's own listeners always count as the suite's, whatever
+	 * the setting says. */
 	o->users[o->nusers++] = geteuid();
 	for (; *users != '\0'; users += len + (users[len] == ',')) {
 		users += strspn(users, " ");

@@ -23,8 +23,9 @@ enum {
 	RUNNER_EPOLL_FD = 5,   /* asyncio's loop: its epoll instance */
 	RUNNER_WAKE_FD = 6,    /* socketpair that wakes the loop: 6 and 7 */
 	RUNNER_FDS = 8,        /* number of descriptors of a runner */
-	RUNNER_DOOR_FD = 8,    /* a network runner's socket to peek, until the
-				* filter's listener is sent (door.c) */
+	RUNNER_DOOR_FD = 8,    /* a network runner's socket to the process peek,
+				* open until the listener of the seccomp filter
+				* was sent by it (door.c) */
 	/* Bytes of one piece of a result. The piece's header fits into the same
 	 * frame. */
 	RUNNER_PIECE_MAX = 48 * 1024,
