@@ -32,10 +32,10 @@ struct proc {
  * nothing (docs/decisions/0055).
  */
 void proc_check_with(int (*fn)(const struct conf *, struct err *));
-/* Takes what the service manager passed (service.h), parses argv, loads the
- * configuration, opens the log, makes the loop, sets SIGTERM, SIGINT and SIGHUP
- * to leave the loop (proc_on_stop), ignores SIGPIPE, sets umask 077, refuses to
- * run as uid 0. Exits with a message on any error. */
+/* Takes the descriptors of the service manager (service.h), parses argv, loads
+ * the configuration, opens the log, makes the loop, sets SIGTERM, SIGINT and
+ * SIGHUP to leave the loop (proc_on_stop), ignores SIGPIPE, sets umask 077,
+ * refuses to run as uid 0. Exits with a message on any error. */
 void proc_start(struct proc *, const char *name, int argc, char **argv);
 /* Writes RUN_DIR/process/name.sock into buf (at most 80 bytes: sun_path is 108
  * and state directories may be long). -1 with err when it does not fit. */
