@@ -293,9 +293,17 @@ def silent(ns, inside):
         c.close()
 
 
-def test_descriptors_of_names_with_many_silent_addresses(egress, dns, silent):
+@pytest.fixture
+def patient(ns, dns):
+    """Starts an egress that gives no connect up before the test has looked at it."""
+    with Egress(ns, ["connect_timeout=120s"]) as e:
+        yield e
+
+
+def test_descriptors_of_names_with_many_silent_addresses(patient, dns, silent):
     """A name of the attacker's own with 32 addresses at which nobody answers: its
     connects held 32 descriptors each, of those that all calls share."""
+    egress = patient
     dns.zone["silent.example"] = d.Answer(a=[f"93.184.217.{i}" for i in range(1, 33)])
     net = egress.open([f"tcp silent.example {silent}"])
     _, found = egress.resolve(net, "silent.example")

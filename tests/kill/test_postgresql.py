@@ -9,6 +9,7 @@ import pytest
 
 from harness.clients.load import Load
 from harness.instance import Instance
+from harness.patience import patience, until
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +60,9 @@ def test_stopped_and_started(instance):
             begin = time.monotonic()
             time.sleep(3)
             # While it is away, new calls are told so, soon.
-            away = [c for c in load.typed.get("storage_unavailable", ())
-                    if c[1] >= begin]
-            assert away, summary(load)
-            assert all(end - start < 3 for _, start, end in away), away
+            away = until(lambda begin=begin: [c for c in load.typed.get("storage_unavailable", ())
+                                              if c[1] >= begin], say=lambda: summary(load))
+            assert all(end - start < patience(3) for _, start, end in away), away
             subprocess.run(["sv", "up", service], check=True, stdout=subprocess.DEVNULL)
             load.resumed(60)
     load.account()

@@ -17,6 +17,9 @@ from harness.patience import patience, until
 # Whoever dies, a task goes on; but with the sandbox its runner is gone.
 GOES_ON = ("gatewayd-local", "admind", "admind-check", "admind-vault", "postgresql", "backends")
 ENDS = ("sandboxd", "sandboxd-spawn", "pool-init", "runner")
+#: The tools begin so. A process with this file in its own /tmp runs one: no zygote has it, and no
+#: runner that waits.
+RUNS = 'open("/tmp/runs", "w").close()\n'
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +32,9 @@ def instance():
 @pytest.fixture(scope="module")
 def names(instance):
     with Client(instance.address) as c:
-        return {"work": tasks.publish(instance, c, "kill", "work", tasks.WORK, "required"),
-                "asks": tasks.publish(instance, c, "kill", "asks", tasks.ASKS, "required"),
-                "first": tasks.publish(instance, c, "kill", "first", tasks.ASKS,
+        return {"work": tasks.publish(instance, c, "kill", "work", RUNS + tasks.WORK, "required"),
+                "asks": tasks.publish(instance, c, "kill", "asks", RUNS + tasks.ASKS, "required"),
+                "first": tasks.publish(instance, c, "kill", "first", RUNS + tasks.ASKS,
                                        "after_questions")}
 
 
@@ -61,12 +64,17 @@ def client(instance, names):
         yield c
 
 
+def tools(instance):
+    """The runners whose tool runs."""
+    return [p for p in instance.pool()["mcpbox-runner"] if os.path.exists(f"/proc/{p}/root/tmp/runs")]
+
+
 def kill(instance, role):
     if role == "backends":
         pids = [int(r[0]) for r in instance.psql(
             "SELECT pid FROM pg_stat_activity WHERE usename = 'mcpbox_app'")][:1]
     elif role == "runner":
-        pids = instance.runners()
+        pids = tools(instance)
     elif role == "pool-init":
         pids = instance.pool()["mcpbox-pool-init"]
     else:
@@ -77,7 +85,7 @@ def kill(instance, role):
 
 
 def running(instance):
-    until(instance.runners, 10, 0.01)
+    until(lambda: tools(instance), 10, 0.01, say=instance.logs)
 
 
 def psql(instance, query):

@@ -82,7 +82,7 @@ class Load:
         """Waits until a fresh call works; returns how long that took."""
         begin = time.monotonic()
         last = None
-        while time.monotonic() - begin < seconds:
+        while time.monotonic() - begin < patience(seconds):
             nonce = f"probe-{next(self.counter):08}"
             try:
                 with Client(self.instance.address, timeout=patience(15)) as c:
@@ -92,7 +92,7 @@ class Load:
             except (OSError, http.client.HTTPException, AssertionError) as e:
                 last = e
             time.sleep(0.05)
-        raise AssertionError(f"no service {seconds} s later: {last}\n{self.instance.logs()}")
+        raise AssertionError(f"no service {patience(seconds):.0f} s later: {last}\n{self.instance.logs()}")
 
     def account(self, seconds=60):
         by_nonce = account(self.instance, self.tool, self.ok, seconds)

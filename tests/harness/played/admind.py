@@ -94,7 +94,7 @@ class Fake(threading.Thread):
 
     def serve(self, peer):
         while True:
-            request, m = peer.receive(3600)
+            request, m = peer.receive(None)
             kind = self.table.by_name[m["_"]]["kind"]
             if kind in ("answer", "part"):
                 self.answers.put((request, m))

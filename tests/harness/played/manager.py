@@ -88,7 +88,7 @@ class Manager:
 
     def until(self, what, seconds=20):
         """The first message of which `what` is true; others are passed over."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         seen = []
         while True:
             m, _ = self.next(end - time.monotonic())
@@ -99,7 +99,7 @@ class Manager:
 
     def ready(self):
         """READY=1 is the first that it says, and it says it itself."""
-        m, sender = self.next(30)
+        m, sender = self.next(patience(30))
         assert m is not None and m.get("READY") == "1", (m, self.text()[-3000:])
         assert sender == self.pid
         return m

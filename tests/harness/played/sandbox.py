@@ -118,7 +118,7 @@ class Vault(threading.Thread):
                 self.connection = sock
                 peer = Peer(self.table, sock)
                 while True:
-                    request, m = peer.receive(3600)
+                    request, m = peer.receive(None)
                     assert m["_"] == "CONTEXT_KEY_GET"
                     self.key, self.counter, self.epoch = os.urandom(32), 0, m["epoch"]
                     peer.send("CONTEXT_KEY", request=request, key=self.key)

@@ -10,6 +10,7 @@ import uuid
 import pytest
 
 from harness.ipc import Closed
+from harness.patience import patience
 from harness.played.admind import failure, preimage
 from harness.tlv import tlv, untlv
 
@@ -165,7 +166,7 @@ def test_a_gateway_cannot_even_say_it(a, who, name):
         g.start(name)
         with pytest.raises(Closed):
             while True:
-                g.receive(5)
+                g.receive(patience(5))
 
 
 def test_modules_are_uid_0s(a, web):

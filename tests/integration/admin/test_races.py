@@ -9,7 +9,7 @@ import pytest
 from harness.clients import flow
 from harness.clients.mcp import Client
 from harness.clients.rest import Rest
-from harness.patience import patience
+from harness.patience import patience, until
 
 #: Its callers repeat themselves, and are refused, for as long as the races take.
 INSTANCE_SETS = ("admind:breakers=no",)
@@ -247,6 +247,9 @@ def test_calls_while_the_server_stops_and_starts(instance, mcp):
         t.join()
     assert not odd, odd[:3]
     assert seen.count(None) > 0 and seen.count("stopped") > 0, seen
+    # A record comes a moment behind the answer.
+    until(lambda: not instance.psql("SELECT 1 FROM mcpbox.executions WHERE state = 'open' AND"
+                                    f" tool = '{name}'"), say=instance.logs)
     rows = instance.psql("SELECT state, outcome, coalesce(failure, ''), count(*) FROM mcpbox.executions WHERE tool ="
                          f" '{name}' AND kind = 'tool' GROUP BY 1, 2, 3")
     counted = {tuple(r[:3]): int(r[3]) for r in rows}

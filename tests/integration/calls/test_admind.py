@@ -846,7 +846,7 @@ def test_ended_sessions_reach_all_gateways(a):
 
         def told(g):
             while True:
-                _, m = g.receive(5)
+                _, m = g.receive(patience(5))
                 if m["_"] == "SESSION_ENDED" and m["session"] == session:
                     return m["expires_ms"]
 

@@ -1,13 +1,14 @@
 """1,000 calls, 32 at a time: no error, and nothing left behind."""
 import collections
+import contextlib
 import os
+import re
 import threading
-import time
 
 from harness.clients import flow
 from harness.clients.mcp import Client, text
 from harness.instance import DAEMONS
-from harness.patience import eventually
+from harness.patience import eventually, until
 
 CALLS, AT_ONCE = 1000, 32
 
@@ -48,10 +49,31 @@ def settled(instance, before, seconds=15):
     after = []
 
     def same():
-        after[:] = [snapshot(instance)]
-        return after[0] == before
+        with contextlib.suppress(FileNotFoundError):    # a runner ended during the look
+            after[:] = [snapshot(instance)]
+        return after == [before]
     eventually(same, seconds, 0.25)
     return after[0]
+
+
+def full(instance):
+    """Returns whether sandboxd has all the runners that it wants, and none of them has a call."""
+    detail = next(r["detail"] for r in instance.ctl_json("doctor") if r["layer"] == "runners")
+    waiting, wanted, made, busy, ending = map(int, re.match(
+        r"(\d+) wait, (\d+) should .*?, (\d+) are being made, (\d+) run a call, (\d+) end;", detail).groups())
+    return waiting == wanted and made == busy == ending == 0
+
+
+def at_rest(instance):
+    """Waits until the pool is full and nothing changes any more; returns the snapshot."""
+    until(lambda: full(instance), say=instance.logs)
+    last = [None]
+
+    def same():
+        before, last[0] = last[0], snapshot(instance)
+        return before == last[0] and not instance.runners()
+    until(same, step=0.25, say=lambda: last, during=FileNotFoundError)
+    return last[0]
 
 
 def test_thousand_calls(instance):
@@ -61,14 +83,16 @@ def test_thousand_calls(instance):
         # Connections, prepared statements and caches reach their level.
         warm_up(instance, name)
         groups = cgroups()
-        time.sleep(1)
-        before = snapshot(instance)
+        before = at_rest(instance)
         errors = run(instance, name, CALLS)
         assert not errors, (len(errors), errors[:3])
         # PostgreSQL's own helpers come and go; they are not ours.
         after = settled(instance, before)
         assert after == before
         assert cgroups() - groups == set()
+    # A record comes a moment behind the answer.
+    until(lambda: not instance.psql("SELECT 1 FROM mcpbox.executions WHERE state = 'open' AND"
+                                    " tool = 'load__echo'"), say=instance.logs)
     rows = dict(instance.psql("SELECT state || ' ' || coalesce(outcome, ''), count(*) FROM "
                               "mcpbox.executions WHERE tool = 'load__echo' AND kind = 'tool' GROUP BY 1"))
     assert rows == {"closed done": str(CALLS + 4 * AT_ONCE)}

@@ -1,4 +1,5 @@
 """What a tool with an output schema returns is checked before anyone gets it."""
+import contextlib
 import json
 import os
 import signal
@@ -8,9 +9,9 @@ import time
 import pytest
 
 from harness.clients import flow
-from harness.clients.mcp import MODERN, Client, meta
+from harness.clients.mcp import MODERN, Client, Reply, connection, meta
 from harness.clients.sse import Stream
-from harness.patience import until
+from harness.patience import patience, until
 
 #: Floods of results that are wrong: breakers would end them.
 INSTANCE_SETS = ("admind:breakers=no",)
@@ -130,6 +131,19 @@ def test_legacy_clients_get_objects_only(instance, mcp, tools):
     assert mcp.tools()[tools["array"]]["outputSchema"]["type"] == "array"
 
 
+class Unread:
+    """Keeps a response as it came: Reply() parses it when nobody waits."""
+
+    def __init__(self, r):
+        self.status, self.headers, self.raw = r.status, r.getheaders(), r.read()
+
+    def getheaders(self):
+        return self.headers
+
+    def read(self):
+        return self.raw
+
+
 def test_a_flood_of_large_results_delays_nobody(instance, tools):
     """32 results of nearly 1 MiB from 8 clients; meanwhile arguments of other
     calls are checked by the same process: each waits for one of the results at most,
@@ -141,11 +155,17 @@ def test_a_flood_of_large_results_delays_nobody(instance, tools):
                            output_schema={"type": "array", "items": {
                                "type": "object", "properties": {"a": {"type": "integer"}}}})
         done, waits, answered = [], [], 0
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                           "params": {"name": big, "arguments": {}, "_meta": meta()}}).encode()
+        headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+                   "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": big}
 
         def flood():
-            with Client(instance.address) as mine:
+            # Parsed afterwards: else the wait below would be for this process, too.
+            with contextlib.closing(connection(instance.address(), patience(60))) as mine:
                 for _ in range(4):
-                    done.append(mine.call(big, {}))
+                    mine.request("POST", "/mcp", body, headers)
+                    done.append(Unread(mine.getresponse()))
         threads = [threading.Thread(target=flood) for _ in range(8)]
         for t in threads:
             t.start()
@@ -159,6 +179,7 @@ def test_a_flood_of_large_results_delays_nobody(instance, tools):
         for t in threads:
             t.join()
         assert len(done) == 32
+        done = list(map(Reply, done))
         for r in done:
             assert r.error is None or r.error["data"]["failure_mode"] == "busy", r
         assert sum(r.error is None for r in done) >= 8

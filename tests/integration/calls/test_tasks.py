@@ -46,11 +46,16 @@ def test_the_extension_is_advertised(client):
     assert "tasks" not in capabilities
 
 
-def test_a_task_from_creation_to_result(instance, client, names):
-    r = client.ask("tools/call", {"name": names["may"],
-                                  "arguments": {"seconds": 0.5, "note": "n"}})
+def begun(client, name, seconds):
+    """Calls it as a task: the answer."""
+    r = client.ask("tools/call", {"name": name, "arguments": {"seconds": seconds, "note": "n"}})
     made = r.result
     assert made["resultType"] == "task" and made["status"] == "working"
+    return made
+
+
+def test_a_task_from_creation_to_result(instance, client, names):
+    made = begun(client, names["may"], 600)
     assert re.fullmatch(ID, made["taskId"])
     assert re.fullmatch(TIME, made["createdAt"]) and re.fullmatch(TIME, made["lastUpdatedAt"])
     assert made["ttlMs"] == 3600000 and made["pollIntervalMs"] == 1000
@@ -59,7 +64,11 @@ def test_a_task_from_creation_to_result(instance, client, names):
     now = client.get(made["taskId"])
     assert now["taskId"] == made["taskId"] and now["status"] == "working"
     assert now["createdAt"] == made["createdAt"] and "result" not in now
+    client.cancel(made["taskId"])
+    # Another one, which ends by itself.
+    made = begun(client, names["may"], 0.5)
     end = client.until(made["taskId"])
+    assert end["taskId"] == made["taskId"] and end["createdAt"] == made["createdAt"]
     assert end["status"] == "completed" and "error" not in end
     assert text_of(end) == "done n"
     assert end["result"]["isError"] is False

@@ -11,7 +11,7 @@ import uuid
 import pytest
 
 from harness.ipc import Closed
-from harness.patience import until
+from harness.patience import patience, until
 from harness.played.admind import DONE, FAILURES, KILLED, Admind, failure
 from harness.tlv import untlv
 
@@ -438,7 +438,7 @@ def test_only_its_listeners_gateways_hear_of_it(a, gw, name):
     with a.gateway("tunnel") as t:
         task, _ = run(a, gw, name)
         a.record(task, intent=kept(a, task))
-        end = time.monotonic() + 10
+        end = time.monotonic() + patience(10)
         while True:
             _, m = gw.receive(max(0, end - time.monotonic()))
             if m["_"] == "TASK_CHANGED":

@@ -105,7 +105,7 @@ class Tools(dict):
         level, name = key
         code = {**CODES, "neighbour": NEIGHBOUR}[name]
         limit = ABOUT.get(name, name)
-        own, server = {}, level
+        own, server = BESIDE.get(limit, {}) if level == "default" else {}, level
         with Client(self.instance.address) as c:
             if name == "neighbour":
                 own = {"timeout_ms": 600000}

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from harness.patience import patience
 from harness.played.sandbox import DONE, FAILED, KILLED, Sandbox
 
 RUNNER = "sandboxd/runner/mcpbox-runner"
@@ -104,7 +105,7 @@ def run(admind, gateway, code, secrets=SECRETS):
     x = admind.held(code, secrets=secrets)
     request, left = gateway.start("RUN", execution=x, arguments=b"{}"), []
     while True:
-        got, m = gateway.receive(20)
+        got, m = gateway.receive(patience(20))
         assert got == request
         if m["_"] == "CALL_EVENT":
             left.append(m["json"].decode())

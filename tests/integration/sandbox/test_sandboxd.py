@@ -9,10 +9,13 @@ import time
 import pytest
 
 from harness.ipc import HEADER, Closed
-from harness.patience import until
-from harness.played.sandbox import (DONE, FAILED, INSPECT, KILLED, LOST, REFUSED, TEST, TOOL, Sandbox, intent_of)
+from harness.patience import patience, until
+from harness.played.sandbox import (DONE, FAILED, INSPECT, KILLED, LOST, OWN, REFUSED, TEST, TOOL, Sandbox,
+                                    intent_of)
 
 SECRET = "CANARY-secret-7f3a/9+e"
+#: System calls of fake_runner.c while its tool "slow" lasts, and after its answer.
+NANOSLEEP, PAUSE = "230", "34"
 
 
 @pytest.fixture(scope="module")
@@ -329,7 +332,7 @@ def test_garbage_closes_the_peer(sandbox, admind, packet):
     g = sandbox.gateway()
     if packet:
         g.raw(packet)
-        assert g.closed(3)
+        assert g.closed(patience(3))
     g.sock.close()
     assert run(sandbox.gateway(), admind.held("echo"))["outcome"] == DONE
 
@@ -338,7 +341,7 @@ def test_gateway_may_not_hold(sandbox, admind):
     g = sandbox.gateway()
     sealed = sandbox.vault.seal(b"x" * 16, "local", TOOL, admind.plain("echo"))
     g.start("HELD", execution=b"x" * 16, listener=1, context=sealed)
-    assert g.closed(3)
+    assert g.closed(patience(3))
 
 
 def test_strangers_are_turned_away(sandbox, admind):
@@ -348,13 +351,42 @@ def test_strangers_are_turned_away(sandbox, admind):
             sandbox.peer(who, name, wait=False)
 
 
-def test_gateway_gone_means_not_delivered(sandbox, admind):
-    g = sandbox.gateway()
-    x = admind.held("slow")
+def stopped(sandbox, g, x):
+    """Runs "slow" and stops its runner before it answers: the runner. None: that came too late."""
+    until(lambda: len(sandbox.pool()) == OWN)
+    before = set(sandbox.pool())
     g.start("RUN", execution=x, arguments=b"{}")
-    time.sleep(0.1)
-    g.sock.close()
-    r = admind.record(x)
+    runner, = until(lambda: set(sandbox.pool()) - before)
+
+    def call():
+        with open(f"/proc/{runner}/syscall", encoding="ascii") as f:
+            return f.read().split()[0]
+
+    def state():
+        with open(f"/proc/{runner}/stat", encoding="ascii") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+
+    try:
+        until(lambda: call() in (NANOSLEEP, PAUSE))
+        os.kill(runner, signal.SIGSTOP)
+        until(lambda: state() in "TZX")
+        return runner if state() == "T" and call() == NANOSLEEP else None
+    except OSError:     # it has answered and is gone
+        return None
+
+
+def test_gateway_gone_means_not_delivered(sandbox, admind):
+    for _ in range(50):
+        g, x = sandbox.gateway(), admind.held("slow")
+        runner = stopped(sandbox, g, x)
+        g.sock.close()
+        if runner is not None:
+            os.kill(runner, signal.SIGCONT)
+        r = admind.record(x)
+        if runner is not None:
+            break
+    else:
+        pytest.fail("it answered before it was stopped, each time")
     assert (r["outcome"], r["delivered"]) == (DONE, 0)
 
 

@@ -77,8 +77,10 @@ def ended(s, since=0, low=0):
 
 
 def stop(s, sig=signal.SIGTERM):
+    """Signals it; returns when, which is read first: its time begins later."""
+    begin = time.monotonic()
     s.children["sandboxd"].send_signal(sig)
-    return time.monotonic()
+    return begin
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

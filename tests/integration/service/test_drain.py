@@ -1,5 +1,6 @@
 """Stopping and reloading processes while clients are at work: nothing that was
 asked stays without an answer, and every call has one record."""
+import contextlib
 import http.client
 import itertools
 import json
@@ -15,7 +16,7 @@ import pytest
 
 from harness.clients import flow
 from harness.clients.listener import Held
-from harness.clients.load import CODE
+from harness.clients import load
 from harness.clients.mcp import Client, meta, text
 from harness.clients.rest import Rest
 from harness.clients.sse import Stream
@@ -24,6 +25,10 @@ from harness.patience import FACTOR, SLACK, patience, until
 INSTANCE_SETS = ("admind:call_timeout=60s", "admind:breakers=no", "gatewayd-local:drain_timeout=60s",
                  "sandboxd:drain_timeout=60s")
 NUMBER = itertools.count()
+#: Says in its own /tmp that it runs.
+BODY = '    time.sleep('
+CODE = load.CODE.replace(BODY, '    with open("/tmp/runs", "w") as f:\n        f.write(nonce)\n' + BODY)
+assert "/tmp/runs" in CODE
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +122,15 @@ def lasting(ms):
     return min(40000, round(ms * FACTOR / SLACK))
 
 
+def running(instance):
+    """The nonces of the calls whose tool runs."""
+    found = set()
+    for pid in instance.pool()["mcpbox-runner"]:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/root/tmp/runs", encoding="ascii") as f:
+            found.add(f.read())
+    return found
+
+
 class InFlight(threading.Thread):
     """One call on its own connection: its reply, or what went wrong."""
 
@@ -131,7 +145,7 @@ class InFlight(threading.Thread):
         def there():
             assert self.at is None, (self.error, self.reply)    # it ended, or never began
             return instance.psql("SELECT 1 FROM mcpbox.executions WHERE state = 'open' AND "
-                                 f"arguments LIKE '%{self.nonce}%'") and instance.runners()
+                                 f"arguments LIKE '%{self.nonce}%'") and self.nonce in running(instance)
         until(there, say=instance.logs)
         return self
 
@@ -142,6 +156,30 @@ class InFlight(threading.Thread):
         except (OSError, http.client.HTTPException, AssertionError) as e:
             self.error = e
         self.at = time.time()
+
+
+class Control(threading.Thread):
+    """Asks PostgreSQL, again and again, for what takes milliseconds. `slowest`: the longest that an
+    answer was waited for."""
+
+    def __init__(self, instance):
+        super().__init__()
+        self.instance, self.slowest, self.done = instance, 0, threading.Event()
+
+    def run(self):
+        last = time.monotonic()
+        while not self.done.wait(0.05):
+            self.instance.psql("SELECT 1")
+            last, before = time.monotonic(), last
+            self.slowest = max(self.slowest, last - before)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.done.set()
+        self.join()
 
 
 class Clients:
@@ -334,7 +372,8 @@ def test_sandboxd_kills_what_does_not_end(instance, tool):
         again(instance, tool, pid)
         pid = instance.service_pid("sandboxd")
         calls = [InFlight(instance.address, tool, 55000) for _ in range(4)]
-        until(lambda: len(instance.runners()) >= 4, say=instance.logs)
+        for c in calls:
+            c.runs(instance)
         before, begin = len(log_of(instance, "sandboxd")), time.monotonic()
         os.kill(pid, signal.SIGTERM)
         for c in calls:
@@ -444,24 +483,29 @@ def test_admind_answers_what_is_in_work(instance, tool):
                     odd.append((f"drain_{k}_{i}", r))
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
-    for t in threads:
-        t.start()
     begun = len(log_of(instance, "admind"))
-    for _ in range(3):
+    with Control(instance) as control:
+        for t in threads:
+            t.start()
+        for _ in range(3):
+            before = len(made)
+            until(lambda least=before + 10: len(made) >= least, say=instance.logs)
+            pid = instance.service_pid("admind")
+            os.kill(pid, signal.SIGTERM)
+            gone(pid)
         before = len(made)
-        until(lambda least=before + 10: len(made) >= least, say=instance.logs)
+        until(lambda: len(made) >= before + 10, say=instance.logs)
+        stop.set()
+        for t in threads:
+            t.join()
         pid = instance.service_pid("admind")
         os.kill(pid, signal.SIGTERM)
         gone(pid)
-    before = len(made)
-    until(lambda: len(made) >= before + 10, say=instance.logs)
-    stop.set()
-    for t in threads:
-        t.join()
-    assert not odd, odd[:3]
+    # admind waits 2 s for what is in work, and says `lost` of the rest. Where what takes
+    # milliseconds took half of that, its 2 s were too few; else nothing is left over.
+    slow = control.slowest > 1
+    lost = {name for name, r in odd if slow and mode(r) == "lost"}
+    assert len(odd) == len(lost), (control.slowest, odd[:3])
     there = {r[0] for r in instance.psql("SELECT name FROM mcpbox.servers WHERE name LIKE 'drain\\_%'")}
-    assert there == set(made), (there ^ set(made), typed)
-    pid = instance.service_pid("admind")
-    os.kill(pid, signal.SIGTERM)
-    gone(pid)
-    assert in_time(log_of(instance, "admind")[begun:])
+    assert there ^ set(made) <= lost, (there ^ set(made), typed)
+    assert slow or in_time(log_of(instance, "admind")[begun:])

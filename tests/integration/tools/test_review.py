@@ -1,9 +1,9 @@
 """Reviewing over REST and mcpboxctl, from the request by MCP to the effect on a
 call: hosts and modules, two persons, policies, many at once, what changed."""
 import json
+import os
 import re
 import threading
-import time
 import uuid
 
 import pytest
@@ -11,9 +11,12 @@ import pytest
 from harness.clients import flow
 from harness.clients.mcp import Client, text
 from harness.clients.rest import Rest
-from harness.patience import patience
+from harness.patience import patience, until
 
 CODE = "def main() -> int:\n    return 1\n"
+# It runs as long as its file is there.
+RUNS = ("import os, time\ndef main() -> int:\n    open('/tmp/runs', 'w').close()\n"
+        "    while os.path.exists('/tmp/runs'):\n        time.sleep(.02)\n    return 1\n")
 SERVER = "review"
 PASSWORD = "a long password of theirs"
 
@@ -105,8 +108,7 @@ def test_a_host_from_wish_to_revocation(instance, mcp, rest):
 def test_what_runs_goes_on_without_its_grant(instance, rest, mcp):
     """A host is out of reach of the next connect (tests/egress); what needs none
     to come to its end comes to it. No new call begins."""
-    tool, name = draft(mcp, code="import time\ndef main() -> int:\n    time.sleep(3)\n    return 1\n",
-                       requires=["slow.example.org"])
+    tool, name = draft(mcp, code=RUNS, requires=["slow.example.org"], limits={"timeout_ms": 600000})
     assert approve(rest, publish(mcp, tool))[0] == 200
     request = mcp.manage("mcpbox_request_network_access", tool_id=tool, host="slow.example.org",
                          justification="x")["request_id"]
@@ -115,10 +117,15 @@ def test_what_runs_goes_on_without_its_grant(instance, rest, mcp):
     with Client(instance.address) as other:
         thread = threading.Thread(target=lambda: out.append(other.call(f"{SERVER}__{name}")))
         thread.start()
-        time.sleep(1)
-        assert rest.request("POST", f"/api/approvals/{request}/revoke", {"reason": "now"})[0] == 200
-        failed(mcp.call(f"{SERVER}__{name}"), "missing_grant")
-        thread.join(patience(15))
+        files = until(lambda: [f for p in instance.pool()["mcpbox-runner"]
+                               if os.path.exists(f := f"/proc/{p}/root/tmp/runs")])
+        try:
+            assert rest.request("POST", f"/api/approvals/{request}/revoke", {"reason": "now"})[0] == 200
+            failed(mcp.call(f"{SERVER}__{name}"), "missing_grant")
+            assert not out
+        finally:
+            os.unlink(files[0])
+            thread.join(patience(15))
     assert out and text(out[0]) == "1", out
 
 

@@ -13,6 +13,7 @@ from harness.clients import flow
 from harness.clients.mcp import Client
 from harness.instance import Instance
 from harness.ipc import Closed, Peer, Table
+from harness.patience import patience
 from harness.tlv import tlv
 
 SECRET = "CANARY_secret_a81f77"
@@ -54,7 +55,7 @@ def test_it_may_not_ask_for_a_decision(instance, table):
         with Peer.open(table, instance, "admind", "admind-vault", "admind") as p:
             p.send(name, request=1, **fields)
             with pytest.raises(Closed):
-                got = p.receive(5)
+                got = p.receive(patience(5))
                 raise AssertionError(got)
     assert flow.pending(instance, "wanted")["hash"] == item["hash"]
 
@@ -130,10 +131,10 @@ def test_content_swapped_behind_the_reviewer_is_not_approved(instance, table):
             approve = ctl.start("APPROVE", approval=bytes.fromhex(item["id"].replace("-", "")),
                                 reviewed=shown)
             stored = []
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + patience(10)
             while time.monotonic() < deadline:
                 try:
-                    request, f = evil.receive(1)
+                    request, f = evil.receive(patience(1))
                 except TimeoutError:
                     break
                 if f["_"] == "CONTENT_GET":

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness.ipc import Peer
-from harness.patience import until
+from harness.patience import patience, until
 from integration.vault import test_vault
 from integration.vault.test_vault import FAILURES, PASSWORD, Admind, ask, drain, refused
 
@@ -162,7 +162,7 @@ def test_a_login_begun_before_a_new_role_is_none(vault, web, ctl, admind, people
     with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
         request = w.start("LOGIN", username="rita", password=PASSWORD, source="::1")
         while True:
-            held, m = admind.receive(5)
+            held, m = admind.receive(patience(5))
             if m["_"] == "AUDIT_EVENT" and m["action"] == "login":
                 break
             admind.serve(held, m)

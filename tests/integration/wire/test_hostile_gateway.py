@@ -12,7 +12,7 @@ from harness.clients import flow
 from harness.clients.api_token import Token
 from harness.clients.mcp import Client
 from harness.ipc import HEADER, Closed, Peer, Table, socket_as
-from harness.patience import eventually
+from harness.patience import eventually, patience
 
 CANARY = "CANARY_code_5b1d9f0c"
 
@@ -133,7 +133,7 @@ def test_messages_of_other_roles_close_the_connection(instance, table, where):
         with Peer.open(table, instance, "gwlocal", where, "gateway-local") as p:
             p.send(name, request=99)
             try:
-                got = p.receive(5)
+                got = p.receive(patience(5))
                 raise AssertionError(f"{name} was answered: {got}")
             except Closed:
                 pass

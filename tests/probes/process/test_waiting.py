@@ -2,11 +2,10 @@
 proc. It must hold nothing that a call could want to have."""
 import os
 import socket
-import time
 
 import pytest
 
-from harness.instance import processes
+from harness.instance import processes, waits
 from harness.patience import patience, until
 from harness.place import readable_directory
 from harness.played.sandbox import Sandbox
@@ -408,9 +407,9 @@ def test_in_a_real_pool():
         def waiting():
             return {pid: uid for pid, (_, state, uid, _) in processes().items()
                     if low <= uid < high and state != "Z"}
-        until(lambda: len(waiting()) >= 2)
-        seen = waiting()
-        time.sleep(0.3)     # those just forked end their confinement
+        # One that waits for its call has ended its confinement.
+        seen = until(lambda: there if len(there := waiting()) >= 2 and all(map(waits, there)) else None,
+                     say=waiting)
         roots = set()
         for pid in list(seen):
             uid, _ = outside.holds_nothing(pid)
