@@ -5,6 +5,7 @@ Nothing of it is seen outside, and all of it ends with its first process.
 
 Its service manager is played: `systemctl` writes down what it was asked, and
 starts the processes that `mcpboxctl setup` waits for as the units would."""
+import fcntl
 import json
 import os
 import pty
@@ -104,7 +105,11 @@ class Machine:
         self.proc = None
         os.chmod(self.dir, 0o755)
         etc = os.path.join(self.dir, "etc")
-        subprocess.run(["cp", "-a", "/etc", etc], check=True)
+        # lckpwdf(3): useradd, which another test may run, waits; else the copy would have
+        # its locks, or miss them while it looks.
+        with open("/etc/.pwd.lock", "a", encoding="ascii") as f:
+            fcntl.lockf(f, fcntl.LOCK_EX)
+            subprocess.run(["cp", "-a", "/etc", etc], check=True)
         for n in ("postgresql", "mcpbox"):
             shutil.rmtree(os.path.join(etc, n), ignore_errors=True)
         self.libexec = os.path.join(self.dir, "libexec")
