@@ -73,8 +73,12 @@ def test_what_waits_is_bounded_a_principal(app, kind, ask, word):
     app.execute("SELECT mcpbox.decide_approval(%s, false, NULL, 'root', now(), 'no', NULL)", (r,))
     ask(app, more, "and-one.example" if kind == "network" else "andone", who)
     if kind == "module":
+        # The one that was decided above may be one of these 32.
+        of_tool, = one(app, "SELECT count(*) FROM mcpbox.approval_requests WHERE requested_by = %s AND kind = %s"
+                       " AND state = 'pending' AND tool_id = %s", who, kind, tools[1].id)
+        assert of_tool in (31, 32)
         app.execute("SELECT mcpbox.delete_object(%s, 'tool', %s)", (tools[1].id, who))
-        assert waiting(app, kind, who) == MOST - 32
+        assert waiting(app, kind, who) == MOST - of_tool
 
 
 def test_what_is_replaced_needs_no_room(app):
