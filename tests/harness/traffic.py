@@ -79,9 +79,9 @@ class Worker(threading.Thread):
     def call(self, nonce, fresh):
         """Calls. A server that stops closes a connection that rests, perhaps while the
         next request is being sent. EPIPE comes from send(2) alone: that request was
-        never whole, so it did not run, and comes again (RFC 9112, 9.5). A fresh
-        connection must outlast the server's grace: only if this thread stood still for
-        longer than that was the end not too early."""
+        never whole, so it did not run, and comes again (RFC 9112, 9.5). An end of a
+        fresh connection within the server's grace is a fault; a later one shows only
+        that this thread stood still."""
         while True:
             try:
                 return self.client.call(self.tool, {"nonce": nonce, "ms": self.ms})

@@ -462,9 +462,10 @@ def test_admind_http_answers_all(instance):
         assert count[0] > 100 and h.statuses == [0, 0, 0]
 
 
-def test_admind_answers_what_is_in_work(instance, tool):
-    """Its clients are told `upgrading` or have an answer; what was done is said
-    to be done. Nothing in work: milliseconds."""
+def admind_drains(instance, n):
+    """Round n: ends admind four times beside its clients, and judges all answers. False: admind waits
+    2 s for what is in work (DRAIN_MS), and on a machine where milliseconds took half of that it may
+    have said `lost` of the rest."""
     made, typed, stop, odd = [], [], threading.Event(), []
 
     def work(k):
@@ -472,15 +473,15 @@ def test_admind_answers_what_is_in_work(instance, tool):
             for i in itertools.count():
                 if stop.is_set():
                     return
-                r = c.call("mcpbox_create_server", {"name": f"drain_{k}_{i}",
+                r = c.call("mcpbox_create_server", {"name": f"drain{n}_{k}_{i}",
                                                     "description": "Of the tests."})
                 if r.result and not r.result.get("isError"):
-                    made.append(f"drain_{k}_{i}")
+                    made.append(f"drain{n}_{k}_{i}")
                 elif mode(r) in ("upgrading", "busy", "storage_unavailable"):
                     typed.append(mode(r))
                     time.sleep(0.02)
                 else:       # `lost` too: what was sent was read, or could not be sent
-                    odd.append((f"drain_{k}_{i}", r))
+                    odd.append((f"drain{n}_{k}_{i}", r))
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
     begun = len(log_of(instance, "admind"))
@@ -501,11 +502,19 @@ def test_admind_answers_what_is_in_work(instance, tool):
         pid = instance.service_pid("admind")
         os.kill(pid, signal.SIGTERM)
         gone(pid)
-    # admind waits 2 s for what is in work, and says `lost` of the rest. Where what takes
-    # milliseconds took half of that, its 2 s were too few; else nothing is left over.
-    slow = control.slowest > 1
-    lost = {name for name, r in odd if slow and mode(r) == "lost"}
-    assert len(odd) == len(lost), (control.slowest, odd[:3])
-    there = {r[0] for r in instance.psql("SELECT name FROM mcpbox.servers WHERE name LIKE 'drain\\_%'")}
-    assert there ^ set(made) <= lost, (there ^ set(made), typed)
-    assert slow or in_time(log_of(instance, "admind")[begun:])
+    there = {r[0] for r in instance.psql(f"SELECT name FROM mcpbox.servers WHERE name LIKE 'drain{n}\\_%'")}
+    if control.slowest > 1:
+        lost = {name for name, r in odd if mode(r) == "lost"}
+        assert len(odd) == len(lost) and there ^ set(made) <= lost, (control.slowest, odd[:3])
+        return False
+    assert not odd, (control.slowest, odd[:3])
+    assert there == set(made), (there ^ set(made), typed)
+    assert in_time(log_of(instance, "admind")[begun:])
+    return True
+
+
+def test_admind_answers_what_is_in_work(instance, tool):
+    """Its clients are told `upgrading` or have an answer; what was done is said
+    to be done. Nothing in work: milliseconds. Judged in a round in which the control
+    beside it was in time."""
+    assert any(admind_drains(instance, n) for n in range(20)), "the machine was too slow each time"
