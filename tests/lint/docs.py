@@ -88,7 +88,7 @@ def operations():
 
     have = set(re.findall(r'"(mcpbox_[a-z_]+)"', read("admind/watch/metrics.c")))
     have -= {"mcpbox_setting"}
-    told = set(re.findall(r"^\| `(mcpbox_[a-z_]+)", metrics, re.M))
+    told = set(re.findall(r"`(mcpbox_[a-z_]+)`", metrics))
     for name in have ^ told:
         yield f"{name}: a metric of the code alone, or of docs/OPERATIONS.md alone"
     for name in set(re.findall(r"mcpbox_[a-z_]+", rules)) - have:
