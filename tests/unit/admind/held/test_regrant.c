@@ -150,7 +150,7 @@ in_force_when_the_calls_are_cancelled(void **unused)
 	assert_true(told);
 }
 
-/* Whose calls these are is not known, so they go on: it is not in force. */
+/* The calls of that server are not known, so they go on. */
 static void
 not_in_force_if_no_call_could_be_cancelled(void **unused)
 {
