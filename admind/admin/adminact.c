@@ -58,10 +58,18 @@ told(void *arg)
 }
 
 static void
-regranted(void *arg)
+regranted(void *arg, bool in_force)
 {
 	struct op *op = arg;
 
+	/* Repeated with the same Idempotency-Key, the request comes here again
+	 * and changes nothing twice. */
+	if (!in_force) {
+		op_refuse(op, FAILURE_BUSY,
+		    "it was done, but calls that run could not be told yet; "
+		    "they will be");
+		return;
+	}
 	catalogue_announce(op->a, told, op);
 }
 

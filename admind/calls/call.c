@@ -53,7 +53,8 @@ static void valid(struct job *);
 static void open_intent(struct job *);
 static void opened(struct job *, const char *why, const struct err *);
 static void held(void *arg, const struct err *);
-static void go(void *arg);
+static void regranted(void *arg, bool told);
+static void go(struct job *);
 
 /* Functions that the steps use. */
 static bool judged(struct job *);
@@ -478,15 +479,31 @@ held(void *arg, const struct err *err)
 	/* A confirmed call is sealed after its row. Its grants may have changed
 	 * since the lookup read them, so sandboxd gets the present grants. */
 	if (j->connects && j->confirm && j->regrants != j->a->regrants)
-		regrant_run(j->a, go, j);
+		regrant_run(j->a, regranted, j);
 	else
 		go(j);
 }
 
+/* Goes on if the sandbox has the present grants. Otherwise the call would run
+ * with hosts that may have been withdrawn, so it ends here. */
 static void
-go(void *arg)
+regranted(void *arg, bool told)
 {
 	struct job *j = arg;
+
+	if (told || j->revoked) {
+		go(j);
+		return;
+	}
+	hold_cancel(j->a, &j->execution, FAILURE_KILLED);
+	job_refuse(j, FAILURE_BUSY,
+	    "the tool's hosts changed, and the sandbox could not be told; "
+	    "call again");
+}
+
+static void
+go(struct job *j)
+{
 	struct ipc_run_id m = {
 	    .execution = j->execution, .timeout_ms = j->timeout_ms};
 	char id[UUID_TEXT_LEN + 1];

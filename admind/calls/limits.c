@@ -133,9 +133,12 @@ limits_start(struct admind *a, struct err *err)
 {
 	struct limits *l = calloc(1, sizeof(*l));
 
-	if (l == NULL || (l->rates = rates_new(a)) == NULL ||
+	if (l == NULL ||
 	    (conf_bool(a->proc.conf, "breakers") &&
-		(l->breakers = breakers_new()) == NULL)) {
+		(l->breakers = breakers_new()) == NULL) ||
+	    (l->rates = rates_new(a)) == NULL) {
+		if (l != NULL)
+			breakers_free(l->breakers);
 		free(l);
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
 	}

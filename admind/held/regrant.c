@@ -17,8 +17,9 @@
  *
  * Failures are safe. If the vault or the sandbox can't be asked about a server,
  * that server's calls are cancelled, because they might go on to connect to
- * hosts that are no longer granted. If the database is gone, its return causes
- * another regrant (sweep.c).
+ * hosts that are no longer granted. Without memory, or if the database fails,
+ * no call is told or cancelled. Then done() hears so, and the next tick with a
+ * database tries again (tick.c).
  */
 #include <stdlib.h>
 
@@ -39,7 +40,8 @@ struct regrant {
 	struct admind *a;
 	unsigned left; /* servers without an outcome, plus one until all are
 			* begun */
-	void (*done)(void *);
+	bool told;     /* no server was left out so far */
+	void (*done)(void *, bool);
 	void *arg;
 };
 
@@ -55,8 +57,17 @@ settle(struct regrant *r)
 	if (--r->left > 0)
 		return;
 	if (r->done != NULL)
-		r->done(r->arg);
+		r->done(r->arg, r->told);
 	free(r);
+}
+
+/* Notes that calls keep their earlier grants for now. The next tick tries
+ * again. */
+static void
+left_out(struct regrant *r)
+{
+	r->told = false;
+	r->a->regrant_again = true;
 }
 
 static void
@@ -74,6 +85,8 @@ got_calls(void *arg, const struct pg_result *rows, const struct err *err)
 	struct regrant_one *o = arg;
 	struct ipc_id id;
 
+	if (err != NULL)
+		left_out(o->all);
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
 		hold_cancel(o->all->a, &id, FAILURE_REVOKED);
@@ -143,10 +156,8 @@ begin(struct regrant *r, const struct ipc_id *server, struct ipc_bytes grants)
 	struct err err;
 
 	if (o == NULL) {
-		/* With regrant_again the next tick asks for the servers
-		 * again. */
 		log_event(LOG_LV_ERR, "memory", "regrant");
-		r->a->regrant_again = true;
+		left_out(r);
 		return;
 	}
 	o->all = r;
@@ -172,6 +183,8 @@ got_servers(void *arg, const struct pg_result *rows, const struct err *err)
 	struct regrant *r = arg;
 	struct ipc_id server;
 
+	if (err != NULL)
+		left_out(r);
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		server = db_id(rows, i, 0);
 		begin(r, &server, db_bytes(rows, i, 1));
@@ -180,23 +193,25 @@ got_servers(void *arg, const struct pg_result *rows, const struct err *err)
 }
 
 void
-regrant_run(struct admind *a, void (*done)(void *), void *arg)
+regrant_run(struct admind *a, void (*done)(void *, bool), void *arg)
 {
-	struct regrant *r = NULL;
+	const bool calls_open = a->live.count > 0 || a->njobs > 0;
+	struct regrant *r = calls_open ? calloc(1, sizeof(*r)) : NULL;
 	struct db_params p;
 
 	a->regrants++;
 	a->regrant_again = false;
-	if (a->live.count > 0 || a->njobs > 0)
-		r = calloc(1, sizeof(*r));
 	if (r == NULL) {
-		a->regrant_again = a->live.count > 0 || a->njobs > 0;
+		if (calls_open)
+			log_event(LOG_LV_ERR, "memory", "regrant");
+		a->regrant_again = calls_open;
 		if (done != NULL)
-			done(arg);
+			done(arg, !calls_open);
 		return;
 	}
 	r->a = a;
 	r->left = 1;
+	r->told = true;
 	r->done = done;
 	r->arg = arg;
 	db_params_init(&p);

@@ -73,6 +73,9 @@ enum {
 	 * limit), and network grants of one server. */
 	NET_REQUIRES_MAX = 64,
 	NET_GRANTS_MAX = 1024,
+	/* Longest connect_timeout of egress, in ms. Linux gives up on a silent
+	 * address after about two minutes (tcp_syn_retries, tcp(7)). */
+	NET_CONNECT_MAX_MS = 120 * 1000,
 
 	/* Entries of the module store in one question. Each entry takes 32
 	 * bytes of a frame, and one stat(2) call in the same turn of the

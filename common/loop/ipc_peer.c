@@ -355,9 +355,11 @@ ipc_peer_adopt(struct event_base *base, int sock, const char *name,
 		    .epoch = *ipc_hello_epoch(),
 		    .layers = ipc_str(hello_layers)};
 
-		/* If this fails, the loop reaps the peer, or the other side
-		 * closes because no HELLO comes. */
-		(void)ipc_peer_enqueue(p, IPC_HELLO, 0, &h);
+		/* Without HELLO the other side takes nothing from us, though
+		 * its own HELLO would open this peer. If the socket is dead,
+		 * the peer is closing, and the loop reaps it. */
+		if (ipc_peer_enqueue(p, IPC_HELLO, 0, &h) == -1 && !p->closing)
+			goto nomem;
 	}
 	return p;
 

@@ -77,7 +77,8 @@ unsigned ipc_client_role(const struct ipc_client *);
 bool ipc_client_other_build(const struct ipc_client *);
 
 /* Adopts a connected socket (one end of a socketpair: holding it is the right
- * to use it). With hello=false the peer starts in `state` without HELLO. */
+ * to use it). With hello=false the peer starts in `state` without HELLO. NULL
+ * with err: no memory, also for HELLO; the socket stays the caller's. */
 struct ipc_peer *ipc_peer_adopt(struct event_base *, int sock, const char *name,
     enum ipc_role local, enum ipc_role peer, bool hello, enum ipc_state state,
     const struct ipc_handlers *, void *arg, struct err *);

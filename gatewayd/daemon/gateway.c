@@ -281,15 +281,17 @@ gateway_connect(struct gateway *gw, struct err *err)
 void
 gateway_free(struct gateway *gw)
 {
-	/* Free the clients' connections first, while cancellations of their
-	 * calls can still be sent. */
+	/* The links are freed before the clients' connections. A modern client
+	 * cancels by closing its connection, but here this process closes it.
+	 * So nothing may be sent that ends the client's call, which goes on as
+	 * after a crash (docs/decisions/0055). */
 	stream_shutdown(gw);
-	httpd_free(gw->httpd);
-	gw->httpd = NULL;
 	ipc_client_free(gw->sandboxd);
 	gw->sandboxd = NULL;
 	ipc_client_free(gw->admind);
 	gw->admind = NULL;
+	httpd_free(gw->httpd);
+	gw->httpd = NULL;
 	/* Run the loop once: each request that waits for an answer is told that
 	 * no answer will come, and ends. */
 	event_base_loop(gw->proc.base, EVLOOP_NONBLOCK);

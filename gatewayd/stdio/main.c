@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bridge.h"
@@ -32,6 +33,27 @@ usage(FILE *to, int status)
 	exit(status);
 }
 
+/*
+ * Tells whether other users may read or write a token's file. The token is all
+ * that its holder needs to call tools as this user. So such a file is refused,
+ * as ssh(1) refuses a key: hosts hide a warning on standard error. The group's
+ * rights count only if the file is this user's, because its owner can change
+ * them. A file of another user may be shared with this user by its group, or by
+ * an ACL, whose mask is shown as the group's rights (systemd's credentials).
+ * The mode of a pipe says nothing, so only regular files are judged.
+ */
+static bool
+is_shared(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return true;
+	return S_ISREG(st.st_mode) &&
+	    ((st.st_mode & S_IRWXO) != 0 ||
+		(st.st_uid == geteuid() && (st.st_mode & S_IRWXG) != 0));
+}
+
 /* Reads a token from the first line of a file. 0 or -1. */
 static int
 read_token(const char *path, char *out, size_t size)
@@ -41,6 +63,14 @@ read_token(const char *path, char *out, size_t size)
 
 	if (f == NULL) {
 		perror(path);
+		return -1;
+	}
+	if (is_shared(fileno(f))) {
+		fprintf(stderr,
+		    "mcpbox-stdio: other users may read or write %s, which has "
+		    "a token: chmod 600 it\n",
+		    path);
+		fclose(f);
 		return -1;
 	}
 	if (fgets(out, (int)size, f) == NULL)

@@ -289,34 +289,41 @@ is_error(struct ipc_bytes body)
 	return json_slice(body.p, body.n, path, &p, &n) == 1 && *p == 't';
 }
 
+/* Keeps a result with all that it needs. NULL: no memory, or the results that
+ * wait have as many bytes as they may, this one included. */
 static struct verify *
 make(struct call *c, struct ipc_bytes body)
 {
 	static const char *const path[] = {"structuredContent", NULL};
+	struct verifies *vs = c->all->verifies;
 	struct verify *v = calloc(1, sizeof(*v));
 	const uint8_t *p;
 	size_t n;
 
 	if (v == NULL)
 		return NULL;
-	v->all = c->all->verifies;
+	v->all = vs;
 	v->call = c;
 	buf_init(&v->body, body.n);
 	buf_init(&v->printed, STDOUT_SHOWN_MAX + IPC_FRAME_MAX);
-	buf_put(&v->body, body.p, body.n);
-	if (v->body.failed) {
+	channel_stdout(c->channel, &v->printed);
+	/* The call's context is kept, too, because it holds the schema. So the
+	 * bytes of the context count. */
+	v->bytes = body.n + v->printed.len + c->held->plain.len;
+	if (vs->bytes + v->bytes <= VERIFY_BYTES_MAX &&
+	    share_fits(c->share, SHARE_VERIFY, v->bytes, VERIFY_BYTES_MAX))
+		buf_put(&v->body, body.p, body.n);
+	if (v->body.failed || v->body.len == 0) {
 		buf_free(&v->body);
+		buf_free(&v->printed);
 		free(v);
 		return NULL;
 	}
 	/* Can't fail: verify_begin has found the member. */
 	(void)json_slice(v->body.p, v->body.len, path, &p, &n);
 	v->value = ipc_bytes(p, n);
+	/* Tells the client, so this comes only once the result is kept. */
 	channel_notice(c->channel, &v->dropped);
-	channel_stdout(c->channel, &v->printed);
-	/* The call's context is kept, too, because it holds the schema. So the
-	 * bytes of the context count. */
-	v->bytes = v->body.len + v->printed.len + c->held->plain.len;
 	v->share = share_get(c->all->shares, c->held->principal); /* is there */
 	return v;
 }
@@ -340,9 +347,7 @@ verify_begin(struct call *c, struct ipc_bytes body)
 		    ipc_bytes(NULL, 0));
 		return true;
 	}
-	if (vs->bytes + body.n > VERIFY_BYTES_MAX ||
-	    !share_fits(c->share, SHARE_VERIFY, body.n, VERIFY_BYTES_MAX) ||
-	    (c->verify = make(c, body)) == NULL) {
+	if ((c->verify = make(c, body)) == NULL) {
 		not_judged(c, "too many results wait for it");
 		return true;
 	}

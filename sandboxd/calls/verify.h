@@ -5,12 +5,11 @@
  *
  * During the check the runner is killed and its slot becomes free. Only the
  * result, the printed output and the call's context are kept: at most
- * VERIFY_BYTES_MAX for all calls, plus the output and context of the last call.
- * At most VERIFY_OPEN_MAX results are under check at once: admind-check also
- * checks the arguments of other calls, which a flood of large results must not
- * delay. If admind is away or busy, the question is repeated until VERIFY_MS
- * have passed. Then the call ends as lost: the tool ran, but no client gets its
- * result.
+ * VERIFY_BYTES_MAX for all calls together. At most VERIFY_OPEN_MAX results are
+ * under check at once: admind-check also checks the arguments of other calls,
+ * which a flood of large results must not delay. If admind is away or busy, the
+ * question is repeated until VERIFY_MS have passed. Then the call ends as lost:
+ * the tool ran, but no client gets its result.
  */
 #ifndef VERIFY_H
 #define VERIFY_H

@@ -21,6 +21,16 @@ complain(const char *what, const void *text, size_t n)
 	buf_free(&b);
 }
 
+enum ctl_status
+calls_refused(const struct ipc_refused *r)
+{
+	complain("refused", r->message.p, r->message.n);
+	fprintf(stderr, "mcpboxctl: %s\n",
+	    failure_fix((enum failure)r->failure, (const char *)r->message.p,
+		r->message.n));
+	return CTL_REFUSED;
+}
+
 int
 calls_open(const struct ctl *c, const char *process, enum ipc_role role)
 {
@@ -62,11 +72,7 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 		*answer = f; /* APPROVE has this second good answer */
 		return CTL_DONE;
 	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
-		complain("refused", r.message.p, r.message.n);
-		fprintf(stderr, "mcpboxctl: %s\n",
-		    failure_fix((enum failure)r.failure,
-			(const char *)r.message.p, r.message.n));
-		status = CTL_REFUSED;
+		status = calls_refused(&r);
 	} else {
 		complain(process, "unexpected answer", 17);
 	}

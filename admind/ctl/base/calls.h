@@ -22,6 +22,9 @@ enum ctl_status calls_ask(const struct ctl *, const char *process,
 enum ctl_status calls_on(int fd, const char *process, enum ipc_role,
     enum ipc_type, const void *msg, enum ipc_type want,
     struct ipc_frame *answer);
+/* Prints on stderr why a daemon refused, and the next step. Returns
+ * CTL_REFUSED. */
+enum ctl_status calls_refused(const struct ipc_refused *);
 /* Sends admind a request that is answered by ADMIN_JSON. *text gets the JSON
  * (initialised by this; free it in any case). */
 enum ctl_status calls_json(

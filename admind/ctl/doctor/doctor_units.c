@@ -2,10 +2,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -306,19 +308,38 @@ read_address(const char *path, char *out, size_t len)
 	return true;
 }
 
-/* Checks that path is a socket below the run directory. 0, or -1 with errno. */
+/*
+ * Opens the socket at path, which must be below the run directory. The daemons
+ * own the directories there. A link among them could lead to any socket of the
+ * machine, so none is followed. A socket that is replaced after this is not
+ * used: try_connect() connects to the socket that was opened here. Returns a
+ * descriptor (O_PATH), or -1 with errno.
+ */
 static int
-is_ours(const struct ctl *c, const char *path)
+open_ours(const struct ctl *c, const char *path)
 {
+	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+	    .resolve =
+		RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 	size_t n = strlen(c->run_dir);
+	int dir, fd, saved;
 	struct stat st;
 
 	errno = EACCES;
-	if (strncmp(path, c->run_dir, n) != 0 || path[n] != '/' ||
-	    strstr(path, "/../") != NULL || lstat(path, &st) == -1)
+	if (strncmp(path, c->run_dir, n) != 0 || path[n] != '/')
 		return -1;
+	dir = open(c->run_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir == -1)
+		return -1;
+	fd = (int)syscall(SYS_openat2, dir, path + n + 1, &how, sizeof(how));
+	saved = errno;
+	close(dir);
+	errno = saved;
+	if (fd == -1 || (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode)))
+		return fd;
+	close(fd);
 	errno = ENOTSOCK;
-	return S_ISSOCK(st.st_mode) ? 0 : -1;
+	return -1;
 }
 
 union address {
@@ -406,15 +427,15 @@ try_connect(const struct ctl *c, const char *addr)
 {
 	union address to;
 	socklen_t len;
-	int fd, rc, saved;
+	int fd = -1, ours = -1, rc = -1, saved;
 
 	errno = EINVAL;
 	if (addr[0] == '/') {
-		if (strlen(addr) >= sizeof(to.un.sun_path) ||
-		    is_ours(c, addr) == -1)
+		if ((ours = open_ours(c, addr)) == -1)
 			return -1;
 		to.un.sun_family = AF_UNIX;
-		memcpy(to.un.sun_path, addr, strlen(addr) + 1);
+		(void)snprintf(to.un.sun_path, sizeof(to.un.sun_path),
+		    "/proc/self/fd/%d", ours);
 		len = sizeof(to.un);
 	} else if ((len = parse_host(addr, &to)) == 0) {
 		return -1;
@@ -422,7 +443,7 @@ try_connect(const struct ctl *c, const char *addr)
 	fd = socket(
 	    to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
-		return -1;
+		goto out;
 	rc = addr[0] == '/' ? 0 : bind_here(fd, &to, len);
 	if (rc == 0)
 		rc = connect(fd, &to.any, len);
@@ -430,8 +451,12 @@ try_connect(const struct ctl *c, const char *addr)
 		rc = answered(fd);
 	else if (rc == -1 && errno == EAGAIN)
 		rc = 0; /* the socket's queue is full, so a process listens */
+out:
 	saved = errno;
-	close(fd);
+	if (fd != -1)
+		close(fd);
+	if (ours != -1)
+		close(ours);
 	errno = saved;
 	return rc;
 }

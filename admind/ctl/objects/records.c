@@ -172,8 +172,7 @@ follow(const struct ctl *c, int fd, uint64_t stream)
 			status = show_lines(c, &m);
 		} else if (f.type == IPC_REFUSED &&
 		    ipc_decode(&f, &r, &err) == 0) {
-			fprintf(stderr, "mcpboxctl: as many listen as can\n");
-			status = CTL_REFUSED;
+			status = calls_refused(&r);
 		} else if (f.type == IPC_OK) {
 			ipc_frame_free(&f);
 			return CTL_DONE;

@@ -166,8 +166,8 @@ look(evutil_socket_t fd, short what, void *arg)
 		t->looking = peer;
 }
 
-/* Plans the next look at the login. false: there was no memory for the timer,
- * so the stream has ended, since the end of the login would not be seen. */
+/* Plans the next look at the login. false: without memory for the timer the
+ * stream was ended and freed, since the end of its login would not be seen. */
 static bool
 look_later(struct tail *t)
 {
@@ -176,7 +176,7 @@ look_later(struct tail *t)
 
 	if (evtimer_add(t->timer, &tv) == 0)
 		return true;
-	looked(t, NULL, FAILURE_BUSY);
+	end_told(t, FAILURE_BUSY, "out of memory: open the stream again");
 	return false;
 }
 

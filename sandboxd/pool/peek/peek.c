@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "buf.h"
 #include "ipc_io.h"
 #include "log.h"
@@ -42,8 +43,12 @@ enum {
 	/* Time that a connect waits while egress is not connected. */
 	LINK_MS = 2000,
 	/* Time for egress' answer. egress itself ends an attempt, its look-up
-	 * included, after connect_timeout: 10 s by default. */
-	ANSWER_MS = 30 * 1000,
+	 * included, after its connect_timeout, which peek does not know. So
+	 * peek waits longer than the longest, and only an egress that hangs is
+	 * not waited for. */
+	ANSWER_MS = NET_CONNECT_MAX_MS + 5 * 1000,
+	/* Time for the runner to take its socket. */
+	TAKE_MS = 30 * 1000,
 	/* The first and the longest pause between tries, while a runner doesn't
 	 * take its socket. */
 	STALL_MS = 40,
@@ -189,7 +194,7 @@ on_answer(struct ipc_frame *f)
 		return;
 	}
 	w->state = PEEK_PUTTING;
-	w->deadline_ms = now_ms() + ANSWER_MS;
+	w->deadline_ms = now_ms() + TAKE_MS;
 	w->socket = yes.socket;
 	w->error = yes.error == EINPROGRESS ? EINPROGRESS : 0;
 	putting++;

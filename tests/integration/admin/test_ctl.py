@@ -468,6 +468,12 @@ def test_refusals_are_escaped(suite):
     assert b"\x1b" not in r.stderr
 
 
+def test_a_refused_tail_says_why(suite):
+    r = suite.ctl("activity", "tail")
+    assert r.returncode == 1 and not r.stdout
+    assert r.stderr.decode().startswith("mcpboxctl: refused: not here\nmcpboxctl: "), r.stderr
+
+
 def test_secret_set(suite):
     for value in (tv.CANARY.decode(), tv.CANARY.decode() + "\n"):
         assert "TOKEN" in suite.text("secret", "set", "demo", "TOKEN", stdin=value)

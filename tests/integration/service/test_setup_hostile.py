@@ -95,6 +95,24 @@ def test_doctor_connects_to_this_machine_s_listeners_only(ready):
     ready.sh(f"rm {ADDR}")
 
 
+def test_doctor_follows_no_link_to_a_socket(ready):
+    """Its own socket is what a listener's file may name; a link of the daemon's leads anywhere."""
+    below = ADDR.removesuffix("/addr")
+    ready.sh("nohup python3 -c 'import socket, time\n"
+             "a, b = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)\n"
+             f"a.bind(\"/run/canary.sock\"); a.listen(); b.bind(\"{below}/mine.sock\"); b.listen(); time.sleep(600)'"
+             f" >/dev/null 2>&1 & until test -S {below}/mine.sock; do sleep 0.1; done")
+    # the canary is reached where a link is followed
+    ready.sh(f"ln -s /run {below}/directory; ln -s /run/canary.sock {below}/link.sock")
+    for path in ("directory/canary.sock", "link.sock"):
+        ready.sh(f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{below}/{path}\")'")
+        ready.sh(f"echo {below}/{path} >{ADDR}")
+        assert listeners(ready)[0]["listener_local"][0] == "missing", path
+    ready.sh(f"echo {below}/mine.sock >{ADDR}")
+    assert listeners(ready)[0]["listener_local"] == ("enforced", f"{below}/mine.sock")
+    ready.sh(f"rm {ADDR} {below}/directory {below}/link.sock {below}/mine.sock /run/canary.sock")
+
+
 def test_a_key_that_can_t_be_written_leaves_no_bytes(ready):
     """Half of one is half of a secret."""
     before = ready.sh("ls /etc/mcpbox")

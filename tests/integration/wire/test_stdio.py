@@ -341,3 +341,24 @@ def test_a_host_that_does_not_read_stops_the_server_not_our_memory(instance, too
 def test_usage():
     for args in (["--nothing"], ["extra"], ["--url", "ftp://127.0.0.1/"], ["--token-file", "/nonexistent"]):
         assert subprocess.run([BRIDGE, *args], capture_output=True, check=False).returncode == 2, args
+
+
+@pytest.mark.parametrize("owner, mode, good", [
+    (0, 0o600, True), (0, 0o400, True), (0, 0o640, False), (0, 0o620, False), (0, 0o604, False), (0, 0o602, False),
+    # shared by somebody else, by group or ACL
+    (12345, 0o640, True), (12345, 0o644, False)])
+def test_others_may_not_read_the_token(tmp_path, owner, mode, good):
+    path = tmp_path / "token"
+    path.write_text("canary-token\n")
+    os.chown(path, owner, owner)
+    path.chmod(mode)
+    r = subprocess.run([BRIDGE, "--token-file", path], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert r.returncode == (0 if good else 2), r
+    assert good or (f"other users may read or write {path}" in r.stderr and "chmod 600" in r.stderr)
+
+
+def test_a_token_comes_by_a_pipe():
+    for program, status in (("echo canary-token", 0), ("true", 2)):
+        r = subprocess.run(["bash", "-c", f"exec {BRIDGE} --token-file <({program})"], stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True, check=False)
+        assert r.returncode == status, r

@@ -108,6 +108,32 @@ test_cancel(void **state)
 	assert_int_equal(runs, 3);
 }
 
+/* The end finds a call that runs, with its client there. Its connection closes
+ * as if the client cancelled, which it did not. */
+static void
+test_end(void **state)
+{
+	struct lc *c = *state = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	*c = lc_open(address);
+	send_post(c, MODERN_CALL("t_hang"), CALL("t_hang", "," ENV));
+	until(&runs, 1);
+	assert_int_equal(gw.exchange_count, 1);
+}
+
+static int
+teardown_under_way(void **state)
+{
+	struct lc *c = *state;
+	int rc = teardown(state);
+
+	lc_close(c);
+	free(c);
+	assert_int_equal(cancels, 0);
+	return rc;
+}
+
 /* A call that says nothing: comments, for those who take them. */
 static void
 test_quiet_call(void **state)
@@ -367,6 +393,8 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    T(test_cancel),
+	    cmocka_unit_test_setup_teardown(
+		test_end, setup, teardown_under_way),
 	    T(test_quiet_call),
 	    T(test_neighbours_die),
 	    T(test_upgrading),

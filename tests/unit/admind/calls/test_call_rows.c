@@ -169,6 +169,30 @@ no_state_is_left_out(void **unused)
 	assert_int_equal(job_enter(j, JOB_DONE), -1);
 }
 
+/* Sealed after its row, and then the grants changed: it runs with the present
+ * ones, or not at all. */
+static void
+without_the_present_grants_it_does_not_run(void **unused)
+{
+	struct job *j = until_intent();
+	struct ipc_id execution = j->execution;
+	struct ipc_cancel c;
+
+	row_is_made();
+	vault_seals();
+	j->connects = j->confirm = true;
+	j->regrants = a->regrants - 1;
+	sandbox_holds();
+	fake_db_fail("regrant_servers", FAILURE_BUSY, "it took too long");
+	(void)fake_took(f.sandboxd, IPC_CANCEL, &c);
+	assert_memory_equal(&c.execution, &execution, sizeof(execution));
+	refused_as(FAILURE_BUSY,
+	    "the tool's hosts changed, and the sandbox could not be told; "
+	    "call again");
+	/* The sandbox' record closes the row. */
+	assert_int_equal(a->ncloses, 0);
+}
+
 int
 main(void)
 {
@@ -179,7 +203,8 @@ main(void)
 	    T(vault_that_refuses_closes_the_row),
 	    T(silent_sandbox_closes_the_row), T(withdrawal_wins_over_the_row),
 	    T(gateway_that_went_runs_nothing),
-	    T(new_sandbox_gets_its_own_context), T(no_state_is_left_out)};
+	    T(new_sandbox_gets_its_own_context), T(no_state_is_left_out),
+	    T(without_the_present_grants_it_does_not_run)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "conf.h"
 #include "conf_amount.h"
 

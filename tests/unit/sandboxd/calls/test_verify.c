@@ -30,7 +30,10 @@ teardown(void **state)
 	return 0;
 }
 
-enum { PRINTED = 32 * 1024 }; /* fits one frame */
+enum {
+	PRINTED = 32 * 1024, /* fits one frame */
+	BODY = 256           /* more than any result here has */
+};
 
 /* A tool with an output schema, whose context has so many bytes. */
 static struct held *
@@ -53,6 +56,7 @@ static void
 returns(struct held *h, size_t printed)
 {
 	static const char body[] = "{\"content\":[],\"structuredContent\":{}}";
+	_Static_assert(sizeof(body) - 1 <= BODY, "as counted");
 	static char text[PRINTED];
 	struct ipc_stdout out = {.data = ipc_bytes(text, printed)};
 	struct ipc_content_part p = {.data = ipc_str(body)};
@@ -104,15 +108,15 @@ of(const char *principal, struct held *h)
 static void
 shares(void **state)
 {
-	enum { PART = VERIFY_BYTES_MAX / 4 };
+	enum { PART = VERIFY_BYTES_MAX / 4 - BODY };
 
 	returns(of("token:a", promising(PART)), 0);
 	assert_int_equal(nth(1)->state, CALL_CHECKING);
-	returns(of("token:a", promising(100)), 0);
+	returns(of("token:a", promising(BODY)), 0);
 	assert_null(nth(2)); /* lost at once */
 	returns(of("token:b", promising(PART)), 0);
 	assert_int_equal(nth(3)->state, CALL_CHECKING);
-	returns(of("token:c", promising(100)), 0);
+	returns(of("token:c", promising(2 * BODY)), 0);
 	assert_null(nth(4));
 	returns(promising(PART), 0);
 	assert_int_equal(nth(5)->state, CALL_CHECKING);
@@ -121,12 +125,12 @@ shares(void **state)
 static void
 contexts_count(void **state)
 {
-	returns(promising(VERIFY_BYTES_MAX / 2), 0);
+	returns(promising(VERIFY_BYTES_MAX / 2 - BODY), 0);
 	assert_int_equal(nth(1)->state, CALL_CHECKING);
-	returns(promising(VERIFY_BYTES_MAX / 2), 0);
+	returns(promising(VERIFY_BYTES_MAX / 2 - BODY), 0);
 	assert_int_equal(nth(2)->state, CALL_CHECKING);
 	/* Full: lost at once, and nothing of it stays. */
-	returns(promising(100), 0);
+	returns(promising(4 * BODY), 0);
 	assert_null(nth(3));
 	rig_take_refused(FAILURE_LOST);
 	/* One ended: there is room. */
@@ -138,13 +142,32 @@ contexts_count(void **state)
 static void
 output_counts(void **state)
 {
-	returns(promising(VERIFY_BYTES_MAX - PRINTED), 0);
+	returns(promising(VERIFY_BYTES_MAX - PRINTED - 100 - 2 * BODY), 0);
 	assert_int_equal(nth(1)->state, CALL_CHECKING);
 	returns(promising(100), PRINTED);
 	assert_int_equal(nth(2)->state, CALL_CHECKING);
-	returns(promising(100), 0);
+	returns(promising(4 * BODY), 0);
 	assert_null(nth(3));
 	rig_take_refused(FAILURE_LOST);
+}
+
+/* The bound is exact: a result with its context and output fits, or waits for
+ * nothing. */
+static void
+the_last_one_counts_whole(void **state)
+{
+	enum { ROOM = 4096 };
+
+	returns(promising(VERIFY_BYTES_MAX - ROOM - BODY), 0);
+	assert_int_equal(nth(1)->state, CALL_CHECKING);
+	returns(promising(ROOM + BODY), 0);
+	assert_null(nth(2));
+	rig_take_refused(FAILURE_LOST);
+	returns(promising(100), ROOM + BODY);
+	assert_null(nth(3));
+	rig_take_refused(FAILURE_LOST);
+	returns(promising(ROOM - BODY), 0);
+	assert_int_equal(nth(4)->state, CALL_CHECKING);
 }
 
 /* Cancelled before its runner was reaped: the verdict that is still to come
@@ -180,6 +203,8 @@ main(void)
 	    cmocka_unit_test_setup_teardown(contexts_count, setup, teardown),
 	    cmocka_unit_test_setup_teardown(shares, setup, teardown),
 	    cmocka_unit_test_setup_teardown(output_counts, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		the_last_one_counts_whole, setup, teardown),
 	    cmocka_unit_test_setup_teardown(ended_once, setup, teardown),
 	};
 
