@@ -33,7 +33,7 @@ struct access {
 	bool stored;
 	uint64_t serial;
 	struct ipc_hash sha256, seal; /* of the document; of its seal */
-	char why[ACCESS_WHY_MAX]; /* a sentence if the row does not hold */
+	char why[ACCESS_WHY_MAX];     /* a sentence if the row does not hold */
 
 	struct access_load *load; /* the reading under way */
 	bool again;               /* read once more after it */

@@ -22,9 +22,8 @@ enum {
 };
 #define AHEAD_MAX_US (UINT64_C(24) * 3600 * 1000 * 1000)
 
-static const struct db_stmt load = {"access_load",
-    "SELECT seal FROM mcpbox.access_documents ORDER BY serial DESC LIMIT 1",
-    DB_FAST};
+static const struct db_stmt load = {
+    "access_load", "SELECT seal FROM mcpbox.access_now", DB_FAST};
 static const struct db_stmt store = {"access_store",
     "SELECT mcpbox.access_store($1::int8, $2::text, $3::bytea, $4::text,"
     " $5::bytea, $6::text[], $7::text[])",
@@ -107,8 +106,7 @@ commit(struct stored *s, const struct compiled *c)
 	db_p_text(&p, ipc_bytes(op->buf.p, s->document));
 	db_p_hash(&p, &op->hash);
 	db_p_str(&p, op->actor);
-	db_p_bytes(
-	    &p, op->buf.p + s->document, op->buf.len - s->document);
+	db_p_bytes(&p, op->buf.p + s->document, op->buf.len - s->document);
 	db_p_array(&p, &names);
 	db_p_array(&p, &urls);
 	db_query(op->a->db, &store, &p, committed, op);

@@ -182,8 +182,7 @@ auth_refused(struct link *l, struct ipc_bytes name, enum failure f)
 }
 
 void
-auth_refused_token(
-    struct link *l, const char *principal, const struct err *err)
+auth_refused_token(struct link *l, const char *principal, const struct err *err)
 {
 	if (failure_info(err->failure)->side == FAILURE_PLATFORM) {
 		auth_refused(l, ipc_bytes(NULL, 0), err->failure);

@@ -1,12 +1,12 @@
 /*
  * Which access document holds.
  *
- * The newest row of the database holds, if the vault says that it sealed these
- * very bytes and knows none newer, and admind-check says that they are a
- * document. So a row that somebody else wrote opens no door. A row that does
- * not hold is not passed over: the row before it is a state that an
- * administrator wanted to leave, so until the newest row holds, nobody comes in
- * by a signed token.
+ * The newest row of the database that is not void (sql: access_now) holds, if
+ * the vault says that it sealed these very bytes and knows none newer, and
+ * admind-check says that they are a document. So a row that somebody else wrote
+ * opens no door. A row that does not hold is not passed over: the row before it
+ * is a state that an administrator wanted to leave, so until the newest row
+ * holds, nobody comes in by a signed token.
  *
  * A reading fails in one of two ways. If a process is away, or has trouble of
  * its own, people are not let in for that time, and nothing ends; the tick
@@ -31,7 +31,7 @@
 
 static const struct db_stmt read_newest = {"document_read",
     "SELECT serial, document, sha256, actor, seal, stored_at"
-    " FROM mcpbox.access_documents ORDER BY serial DESC LIMIT 1",
+    " FROM mcpbox.access_now",
     DB_FAST};
 
 enum column { C_SERIAL, C_DOCUMENT, C_SHA256, C_ACTOR, C_SEAL };
@@ -169,15 +169,22 @@ trouble(struct access_load *l, const struct err *err)
 	finish(l);
 }
 
-/* Ends a reading that another process stopped. A failure of the platform goes
- * away by itself, any other is a word on the document. */
+/* Ends a reading that another process stopped: that process has trouble, which
+ * goes away by itself, or it said a word on the document. */
 static void
 refused(struct access_load *l, const struct err *err)
 {
-	if (failure_info(err->failure)->side == FAILURE_PLATFORM)
+	switch (err->failure) {
+	case FAILURE_BUSY:
+	case FAILURE_INTERNAL:
+	case FAILURE_STORAGE_UNAVAILABLE:
+	case FAILURE_VAULT_UNAVAILABLE:
+	case FAILURE_UPGRADING:
 		trouble(l, err);
-	else
+		break;
+	default:
 		void_row(l, err->text);
+	}
 }
 
 /* ---- its steps ---- */
@@ -280,11 +287,9 @@ got_row(void *arg, const struct pg_result *rows, const struct err *failed)
 	x->seal = l->seal_hash;
 	if (l->serial > now_us() + AHEAD_MAX_US) {
 		void_row(l,
-		    "its serial is more than a day ahead of this machine's "
-		    "clock: set the clock right; if the clock was wrong when "
-		    "the document was stored, delete that row of "
-		    "mcpbox.access_documents as its owner and store the "
-		    "document again");
+		    "it is dated more than a day ahead of this machine's "
+		    "clock: set the clock right, then set the document "
+		    "again");
 		return;
 	}
 	buf_put(&l->document, document.p, document.n);
@@ -390,8 +395,7 @@ document_ready(struct admind *a, struct err *err)
 }
 
 void
-document_json(
-    struct admind *a, const struct ipc_hash *shown, struct jsonw *w)
+document_json(struct admind *a, const struct ipc_hash *shown, struct jsonw *w)
 {
 	const struct access *x = a->access;
 	const char *why = NULL;
@@ -400,8 +404,8 @@ document_json(
 	bool holds = same && x->ready && x->now != NULL;
 
 	if (shown != NULL && !holds)
-		why = same && x->why[0] != '\0' ? x->why
-						: "admind is reading it";
+		why =
+		    same && x->why[0] != '\0' ? x->why : "admind is reading it";
 	jsonw_kv_bool(w, "in_force", holds);
 	jsonw_name(w, "why");
 	if (why != NULL)

@@ -26,8 +26,7 @@
 
 enum {
 	FRESH_MS = 5 * 60 * 1000, /* decision 0090 */
-	SEEN_TICKS = 5,
-	NO_SUCH_LISTENER = LISTENER_TUNNEL + 1
+	SEEN_TICKS = 5
 };
 
 int
@@ -84,8 +83,7 @@ static const struct issuer *
 issuer_of(const struct admind *a, const struct claims *claims,
     enum listener listener, uint8_t via)
 {
-	const struct issuer *s =
-	    issuers_named(a->access->now, claims->issuer);
+	const struct issuer *s = issuers_named(a->access->now, claims->issuer);
 
 	return s != NULL && s->via == via &&
 		(s->listeners & 1u << listener) != 0
@@ -106,8 +104,8 @@ no_issuer(uint8_t via, struct err *err)
 static int
 is_withdrawn(struct err *err)
 {
-	return err_set(err, FAILURE_FORBIDDEN,
-	    "an administrator withdrew this identity");
+	return err_set(
+	    err, FAILURE_FORBIDDEN, "an administrator withdrew this identity");
 }
 
 struct token *
@@ -141,8 +139,8 @@ identities_find(struct admind *a, enum listener listener, uint8_t via,
 		return NULL;
 	}
 	if (over(c)) {
-		err_set(err, FAILURE_UNAUTHENTICATED,
-		    "the token's time is over");
+		err_set(
+		    err, FAILURE_UNAUTHENTICATED, "the token's time is over");
 		return NULL;
 	}
 	if (claims_read(&claims, ipc_bytes(c->claims.p, c->claims.len), err) ==
@@ -163,13 +161,14 @@ identities_find(struct admind *a, enum listener listener, uint8_t via,
 }
 
 struct token *
-identities_of_set(struct admind *a, enum listener listener, struct ipc_bytes set)
+identities_of_set(
+    struct admind *a, enum listener listener, struct ipc_bytes set)
 {
 	struct person *x;
 	struct rights *r;
 	struct err err;
 
-	if (listener >= NO_SUCH_LISTENER || listener == LISTENER_NONE ||
+	if ((listener != LISTENER_LOCAL && listener != LISTENER_TUNNEL) ||
 	    ready(a, &err) == -1)
 		return NULL;
 	LIST_FOREACH(x, &a->identities->people.all, entry)
@@ -218,10 +217,9 @@ set_times(struct credential *c, uint64_t until_us)
 }
 
 static int
-remember(struct admind *a, const struct issuer *s,
-    const struct access_set *set, const struct claims *claims,
-    const struct ipc_hash *h, struct ipc_bytes fields, const char *principal,
-    struct err *err)
+remember(struct admind *a, const struct issuer *s, const struct access_set *set,
+    const struct claims *claims, const struct ipc_hash *h,
+    struct ipc_bytes fields, const char *principal, struct err *err)
 {
 	struct people *all = &a->identities->people;
 	struct person *x = people_make(all, principal);
@@ -260,8 +258,8 @@ identities_learn(struct admind *a, enum listener listener, uint8_t via,
 	s = issuer_of(a, &claims, listener, via);
 	if (s == NULL)
 		return no_issuer(via, err);
-	snprintf(principal, PRINCIPAL_MAX + 1, "oidc:%.*s:%.*s",
-	    (int)s->name.n, (const char *)s->name.p, (int)claims.sub.n,
+	snprintf(principal, PRINCIPAL_MAX + 1, "oidc:%.*s:%.*s", (int)s->name.n,
+	    (const char *)s->name.p, (int)claims.sub.n,
 	    (const char *)claims.sub.p);
 	if (identities_withdrawn(a, principal))
 		return is_withdrawn(err);
@@ -286,8 +284,7 @@ end_time(struct admind *a, struct credential *c)
 void
 identities_refused(struct admind *a, const struct ipc_hash *h)
 {
-	struct credential *c =
-	    people_credential(&a->identities->people, h);
+	struct credential *c = people_credential(&a->identities->people, h);
 
 	if (c != NULL)
 		end_time(a, c);

@@ -27,8 +27,8 @@ int identities_start(struct admind *, struct err *);
 /* ---- identities.c ---- */
 /* Returns whether admind-check must judge this token before its owner is known.
  * False also where that is pointless: identities_find() will say why. */
-bool identities_unknown(struct admind *, enum listener, uint8_t via,
-    struct ipc_bytes credential);
+bool identities_unknown(
+    struct admind *, enum listener, uint8_t via, struct ipc_bytes credential);
 /*
  * Finds the rights of the owner of a token that was judged. Adds no reference.
  * expires_us receives the end of the token. NULL with err: UNAUTHENTICATED, or

@@ -101,8 +101,7 @@ add(struct identities *x, struct ipc_bytes principal)
 		if (w == NULL)
 			return false;
 		memcpy(w->principal, text, principal.n + 1);
-		table_add(
-		    &x->withdrawn, &w->node, w->principal, principal.n);
+		table_add(&x->withdrawn, &w->node, w->principal, principal.n);
 	}
 	w->seen = true;
 	return true;
@@ -113,8 +112,7 @@ static void
 end_principal(struct admind *a, const char *principal)
 {
 	static const struct ipc_hash every;
-	struct person *x =
-	    people_person(&a->identities->people, principal);
+	struct person *x = people_person(&a->identities->people, principal);
 	struct db_array one;
 
 	db_array_init(&one, DB_TEXT, IPC_FRAME_MAX);
@@ -354,8 +352,8 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 }
 
 static void
-judge_runs(struct admind *a, const struct compiled *from,
-    const struct compiled *to)
+judge_runs(
+    struct admind *a, const struct compiled *from, const struct compiled *to)
 {
 	struct judged_runs *j = calloc(1, sizeof(*j));
 
@@ -391,8 +389,8 @@ identities_judge_again(
 		if (x->ncredentials > 0 ? !keeps_all(x, from, to)
 					: x->share->jobs > 0 &&
 			    !rules_same(from, to, ipc_str(x->issuer)))
-			person_end(a, x, "another access document holds",
-			    &ended);
+			person_end(
+			    a, x, "another access document holds", &ended);
 	if (ended.n > 0)
 		ended_runs(a, &ended);
 	db_array_free(&ended);

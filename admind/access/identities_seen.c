@@ -2,6 +2,8 @@
  * Notes of who came when, for administrators. Each few seconds one statement
  * writes all notes, as for API tokens.
  */
+#include <string.h>
+
 #include "identities.h"
 #include "log.h"
 
@@ -49,8 +51,7 @@ identities_seen_store(struct admind *a)
 	unsigned n = 0;
 
 	for (int i = 0; i < COLUMNS; i++)
-		db_array_init(
-		    &c[i], i == AT ? DB_TIME : DB_TEXT, IPC_BLOB_MAX);
+		db_array_init(&c[i], i == AT ? DB_TIME : DB_TEXT, IPC_BLOB_MAX);
 	LIST_FOREACH(x, &a->identities->people.all, entry)
 		if (x->used_us != 0) {
 			put(c, x);

@@ -37,8 +37,8 @@ issuers_at(const struct compiled *c, unsigned listener)
 }
 
 void
-issuers_put(const struct compiled *c, unsigned listener, uint8_t via,
-    struct buf *out)
+issuers_put(
+    const struct compiled *c, unsigned listener, uint8_t via, struct buf *out)
 {
 	for (unsigned i = 0; c != NULL && i < c->nissuers; i++)
 		if (serves(&c->issuer[i], listener, via))
@@ -54,8 +54,7 @@ plus(uint64_t a, uint64_t b)
 }
 
 uint64_t
-issuers_until(
-    const struct issuer *s, const struct claims *c, uint64_t now_us)
+issuers_until(const struct issuer *s, const struct claims *c, uint64_t now_us)
 {
 	uint64_t until = c->exp_us, oldest;
 

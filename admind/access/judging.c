@@ -132,12 +132,12 @@ credential_of(struct ipc_frame *f, uint8_t *via, struct ipc_bytes *credential)
 	} m;
 
 	switch (f->type) {
-#define TAKE(TYPE, member)                                    \
-	case TYPE:                                            \
-		if (ipc_decode(f, &m.member, NULL) == -1)     \
-			return false;                         \
-		*via = m.member.via;                          \
-		*credential = m.member.credential;            \
+#define TAKE(TYPE, member)                                \
+	case TYPE:                                        \
+		if (ipc_decode(f, &m.member, NULL) == -1) \
+			return false;                     \
+		*via = m.member.via;                      \
+		*credential = m.member.credential;        \
 		return true
 		TAKE(IPC_AUTHENTICATE, who);
 		TAKE(IPC_AUTHORISE, call);
@@ -182,8 +182,8 @@ dispatch_all(struct admind *a, struct frames *list)
 	while ((x = STAILQ_FIRST(list)) != NULL) {
 		STAILQ_REMOVE_HEAD(list, entry);
 		/* A malformed frame ends its connection, as when it comes. */
-		if (x->link->peer != NULL && a->dispatch(x->link, &x->f) == -1 &&
-		    x->link->peer != NULL)
+		if (x->link->peer != NULL &&
+		    a->dispatch(x->link, &x->f) == -1 && x->link->peer != NULL)
 			ipc_peer_close(x->link->peer);
 		frame_free(a, x);
 	}
@@ -198,8 +198,7 @@ refuse_all(struct admind *a, struct frames *list, const char *principal,
 	while ((x = STAILQ_FIRST(list)) != NULL) {
 		STAILQ_REMOVE_HEAD(list, entry);
 		auth_refused_token(x->link, principal, err);
-		link_refuse(
-		    x->link, x->f.request, err->failure, err->text);
+		link_refuse(x->link, x->f.request, err->failure, err->text);
 		frame_free(a, x);
 	}
 }
@@ -241,8 +240,8 @@ read_refusal(struct ipc_frame *f, enum failure gone, struct err *err)
 	}
 	answer_err(f, gone, err);
 	if (f == NULL)
-		err_set(err, FAILURE_BUSY,
-		    "the checking process did not answer");
+		err_set(
+		    err, FAILURE_BUSY, "the checking process did not answer");
 	return false;
 }
 
@@ -426,7 +425,7 @@ judging_count(const struct admind *a)
 {
 	const struct judging *j = a->judging;
 
-	return j == NULL ? 0
-			 : j->of[LISTENER_LOCAL].frames +
-		j->of[LISTENER_TUNNEL].frames;
+	return j == NULL
+	    ? 0
+	    : j->of[LISTENER_LOCAL].frames + j->of[LISTENER_TUNNEL].frames;
 }

@@ -71,8 +71,8 @@ put_metadata(struct buf *b, const struct compiled *c, unsigned listener)
 		for (unsigned i = 0; i < c->nissuers; i++)
 			if (c->issuer[i].via == VIA_AUTHORIZATION &&
 			    (c->issuer[i].listeners & 1u << listener) != 0)
-				jsonw_strn(&w, c->issuer[i].url.p,
-				    c->issuer[i].url.n);
+				jsonw_strn(
+				    &w, c->issuer[i].url.p, c->issuer[i].url.n);
 		jsonw_arr_end(&w);
 	}
 	if (scopes != 0) {

@@ -46,11 +46,11 @@ struct credential {
 	struct person *person;
 	struct rights *rights;
 	struct ipc_hash hash;
-	uint64_t age;            /* counts up with each verdict */
-	struct buf claims;       /* fields of CHECK_JWT */
-	uint64_t until_us;       /* Unix time: its end by the wall clock */
-	uint64_t until_boot_ms;  /* the same moment since boot */
-	uint64_t fresh_boot_ms;  /* check it again after this time since boot */
+	uint64_t age;           /* counts up with each verdict */
+	struct buf claims;      /* fields of CHECK_JWT */
+	uint64_t until_us;      /* Unix time: its end by the wall clock */
+	uint64_t until_boot_ms; /* the same moment since boot */
+	uint64_t fresh_boot_ms; /* check it again after this time since boot */
 };
 
 struct person {

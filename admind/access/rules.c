@@ -111,8 +111,8 @@ next_of(const struct compiled *d, struct ipc_bytes issuer, unsigned *at)
 }
 
 bool
-rules_same(const struct compiled *a, const struct compiled *b,
-    struct ipc_bytes issuer)
+rules_same(
+    const struct compiled *a, const struct compiled *b, struct ipc_bytes issuer)
 {
 	const struct issuer *x = issuers_named(a, issuer);
 	const struct issuer *y = issuers_named(b, issuer);
@@ -126,7 +126,7 @@ rules_same(const struct compiled *a, const struct compiled *b,
 		q = next_of(b, issuer, &k);
 		if (r == NULL || q == NULL)
 			return r == q;
-	} while (same(r->record, q->record) &&
-	    same(r->set->record, q->set->record));
+	} while (
+	    same(r->record, q->record) && same(r->set->record, q->set->record));
 	return false;
 }

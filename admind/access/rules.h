@@ -25,8 +25,8 @@
 struct issuer {
 	struct ipc_bytes record; /* the whole record, with its keys */
 	struct ipc_bytes name, url;
-	unsigned listeners; /* mask of 1 << enum listener */
-	uint8_t via;        /* enum credential_via */
+	unsigned listeners;             /* mask of 1 << enum listener */
+	uint8_t via;                    /* enum credential_via */
 	uint64_t leeway_us, max_age_us; /* max_age_us 0: not asked */
 	bool narrows; /* the token's scopes narrow those of the set */
 };
@@ -97,7 +97,7 @@ unsigned rules_scopes(
     const struct issuer *, const struct access_set *, const struct claims *);
 /* Returns whether all that the documents say about this issuer's people is the
  * same: the issuer's record, its rules in their order, and their sets. */
-bool rules_same(const struct compiled *, const struct compiled *,
-    struct ipc_bytes issuer);
+bool rules_same(
+    const struct compiled *, const struct compiled *, struct ipc_bytes issuer);
 
 #endif

@@ -26,10 +26,7 @@
 #include "log.h"
 #include "tokens.h"
 
-enum {
-	CHAINS = 1024,
-	USED_TICKS = 5
-};
+enum { CHAINS = 1024, USED_TICKS = 5 };
 
 struct tokens {
 	LIST_HEAD(token_chain, token) chains[CHAINS];

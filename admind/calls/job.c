@@ -185,8 +185,8 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->alike = m->alike;
 	j->method = (enum call_method)m->method;
 	(void)trace_parse(m->trace.p, m->trace.n, &j->trace);
-	if (auth_principal(
-		a, l->listener, m->via, m->credential, &who, err) == -1 ||
+	if (auth_principal(a, l->listener, m->via, m->credential, &who, err) ==
+		-1 ||
 	    take_share(j, who.token, err) == -1) {
 		job_free(j);
 		return NULL;

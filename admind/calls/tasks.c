@@ -296,8 +296,8 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	op = op_new(l, f->request);
 	if (op == NULL)
 		return 0;
-	if (auth_principal(
-		l->a, l->listener, via, credential, &who, &err) == -1 ||
+	if (auth_principal(l->a, l->listener, via, credential, &who, &err) ==
+		-1 ||
 	    token_may_call(l->a, who.token, l->listener, &err) == -1 ||
 	    op_count(op, who.token, &err) == -1) {
 		op_refuse_err(op, &err);

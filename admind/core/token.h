@@ -39,9 +39,9 @@ struct share {
 };
 
 struct token {
-	LIST_ENTRY(token) chain; /* of an API token */
-	struct ipc_id id;        /* of an API token */
-	struct ipc_hash digest;  /* of an API token */
+	LIST_ENTRY(token) chain;           /* of an API token */
+	struct ipc_id id;                  /* of an API token */
+	struct ipc_hash digest;            /* of an API token */
 	char principal[PRINCIPAL_MAX + 1]; /* token:NAME or oidc:ISSUER:SUB */
 	unsigned listeners;                /* mask of 1 << enum listener */
 	uint64_t expires_us;               /* 0: never */
