@@ -123,8 +123,8 @@ adopt(struct admind *a, struct compiled *now)
 	if (old == NULL && now == NULL && (x->settled || !x->stored))
 		return;
 	x->generation++;
-	identities_judge_again(a, old, now);
 	metadata_tell(a);
+	identities_judge_again(a, old, now);
 	compiled_free(old);
 }
 
