@@ -18,6 +18,12 @@
 enum { ACCESS_WHY_MAX = 400 };
 
 struct access_waiter;
+
+struct access_row {
+	uint64_t serial;
+	struct ipc_hash sha256, seal; /* of the document; of its seal */
+};
+
 struct access {
 	struct compiled *now; /* the document that holds; NULL: nobody comes in
 			       * by a signed token */
@@ -29,11 +35,12 @@ struct access {
 	enum failure failure;
 	unsigned generation; /* number of changes of `now` */
 
+	struct access_row held; /* the row of `now` */
+
 	/* The newest row, as last read. */
-	bool stored;
-	uint64_t serial;
-	struct ipc_hash sha256, seal; /* of the document; of its seal */
-	char why[ACCESS_WHY_MAX];     /* a sentence if the row does not hold */
+	bool stored; /* there is one */
+	struct access_row newest;
+	char why[ACCESS_WHY_MAX]; /* a sentence if the row does not hold */
 
 	struct access_load *load; /* the reading under way */
 	bool again;               /* read once more after it */
