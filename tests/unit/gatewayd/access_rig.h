@@ -103,14 +103,9 @@ until(const unsigned *what, unsigned value)
 
 /* A request as a proxy brings it. */
 enum { PING_LEN = 40 };
-#define SHORT(fields) "POST /mcp HTTP/1.1
-Host : mcp.example.org " fields \
-	" Accept : application /
-    json,
-    text / event - stream "        \
-	" Content -
-    Length : 40
-
-    " PING
+#define SHORT(fields)                                            \
+	"POST /mcp HTTP/1.1\r\nHost: mcp.example.org\r\n" fields \
+	"Accept: application/json, text/event-stream\r\n"        \
+	"Content-Length: 40\r\n\r\n" PING
 
 #endif
