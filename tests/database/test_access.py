@@ -36,7 +36,7 @@ def store(c, document='{"a": 1}\n', serial=None, issuers=(POCKET,), seal=b"seal"
     """What admind calls; the serial."""
     serial = now_us() if serial is None else serial
     c.execute("SELECT mcpbox.access_store(%s, %s, %s, %s, %s, %s, %s)",
-              (serial, document, sha256 or hashlib.sha256(document.encode()).digest(), actor, seal,
+              (serial, document, hashlib.sha256(document.encode()).digest() if sha256 is None else sha256, actor, seal,
                [n for n, _ in issuers], [u for _, u in issuers]))
     return serial
 
