@@ -8,7 +8,9 @@
  *
  * A client with an API token is that token's principal, on the local listener
  * too. A token that was revoked or is for another listener is refused there.
- * Its client does not become `local`, which may do everything.
+ * Its client does not become `local`, which may do everything. The same is true
+ * of everything that has the form of a signed token, and of all that came as an
+ * assertion, on every listener (identities.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "access.h"
 #include "activity.h"
 #include "auth.h"
 #include "crypto.h"
+#include "identities.h"
 #include "ids.h"
 #include "log.h"
 #include "name.h"
@@ -37,6 +41,30 @@ static const struct db_stmt attach = {"auth_attach",
     DB_FAST};
 static const struct db_stmt session_end = {"auth_session_end",
     "SELECT mcpbox.session_end($1::uuid, $2::timestamptz)", DB_SURE};
+
+/* Returns whether this is three non-empty parts in base64url, with dots between
+ * them. */
+static bool
+has_three_parts(struct ipc_bytes c)
+{
+	size_t part = 0;
+	unsigned dots = 0;
+
+	for (size_t i = 0; i < c.n; i++, part++) {
+		uint8_t b = c.p[i];
+
+		if (b == '.') {
+			if (part == 0 || ++dots > 2)
+				return false;
+			part = (size_t)-1; /* 0 after this turn */
+		} else if (!((b >= 'A' && b <= 'Z') || (b >= 'a' && b <= 'z') ||
+			       (b >= '0' && b <= '9') || b == '-' ||
+			       b == '_')) {
+			return false;
+		}
+	}
+	return dots == 2 && part > 0;
+}
 
 int
 auth_load_token(struct admind *a, struct err *err)
@@ -61,10 +89,39 @@ auth_load_token(struct admind *a, struct err *err)
 		return err_set(err, FAILURE_INTERNAL,
 		    "%s: a token has %d to %d characters", path, TOKEN_LEN_MIN,
 		    TOKEN_LEN_MAX);
+	if (has_three_parts(ipc_bytes(token, (size_t)n)))
+		return err_set(err, FAILURE_INTERNAL,
+		    "%s: a token with two dots would be taken for a signed "
+		    "one: make another",
+		    path);
 	/* Only the token's digest stays in memory. */
 	sha256(token, (size_t)n, &a->local_token);
 	explicit_bzero(token, sizeof(token));
 	a->have_local_token = true;
+	return 0;
+}
+
+bool
+auth_is_signed(uint8_t via, struct ipc_bytes credential)
+{
+	return via != VIA_AUTHORIZATION || has_three_parts(credential);
+}
+
+/* Finds the owner of an API token or of a signed token. */
+static int
+find_owner(struct admind *a, enum listener listener, uint8_t via,
+    struct ipc_bytes credential, struct auth *who, struct err *err)
+{
+	if (auth_is_signed(via, credential))
+		who->token = identities_find(
+		    a, listener, via, credential, &who->expires_us, err);
+	else
+		who->token = tokens_find(a, listener, credential, err);
+	if (who->token == NULL)
+		return -1;
+	if (who->expires_us == 0)
+		who->expires_us = who->token->expires_us;
+	memcpy(who->principal, who->token->principal, sizeof(who->principal));
 	return 0;
 }
 
@@ -73,20 +130,14 @@ auth_load_token(struct admind *a, struct err *err)
  * a wrong guess takes tells nothing about the right token.
  */
 int
-auth_principal(struct admind *a, enum listener listener,
-    struct ipc_bytes credential, char *principal, struct token **token,
-    struct err *err)
+auth_principal(struct admind *a, enum listener listener, uint8_t via,
+    struct ipc_bytes credential, struct auth *who, struct err *err)
 {
 	struct ipc_hash h;
 
-	*token = NULL;
-	if (tokens_like(credential)) {
-		*token = tokens_find(a, listener, credential, err);
-		if (*token == NULL)
-			return -1;
-		memcpy(principal, (*token)->principal, PRINCIPAL_MAX + 1);
-		return 0;
-	}
+	memset(who, 0, sizeof(*who));
+	if (auth_is_signed(via, credential) || tokens_like(credential))
+		return find_owner(a, listener, via, credential, who, err);
 	if (listener != LISTENER_LOCAL)
 		return err_set(err, FAILURE_UNAUTHENTICATED,
 		    "this listener needs a credential that is valid here");
@@ -96,20 +147,19 @@ auth_principal(struct admind *a, enum listener listener,
 			return err_set(err, FAILURE_UNAUTHENTICATED,
 			    "the bearer token is missing or wrong");
 	}
-	memcpy(principal, NAME_LOCAL, sizeof(NAME_LOCAL));
+	memcpy(who->principal, NAME_LOCAL, sizeof(NAME_LOCAL));
 	return 0;
 }
 
 /* Returns how long a gateway may cache an identity: no longer than the client's
  * token is valid. */
 static uint64_t
-cache_ms(const struct token *t)
+cache_ms(uint64_t expires_us)
 {
 	uint64_t now = now_us(), ms = IDENTITY_CACHE_MS;
 
-	if (t != NULL && t->expires_us != 0 &&
-	    t->expires_us < now + ms * UINT64_C(1000))
-		ms = t->expires_us > now ? (t->expires_us - now) / 1000 : 0;
+	if (expires_us != 0 && expires_us < now + ms * UINT64_C(1000))
+		ms = expires_us > now ? (expires_us - now) / 1000 : 0;
 	return ms;
 }
 
@@ -131,27 +181,38 @@ auth_refused(struct link *l, struct ipc_bytes name, enum failure f)
 	activity_note(a, ACTIVITY_CALL_REFUSED, "", l->listener, text, f, 1);
 }
 
+void
+auth_refused_token(struct link *l, const char *principal, const struct err *err)
+{
+	if (failure_info(err->failure)->side == FAILURE_PLATFORM) {
+		auth_refused(l, ipc_bytes(NULL, 0), err->failure);
+		return;
+	}
+	l->a->metrics->auth_failed++;
+	activity_note(l->a, ACTIVITY_AUTH_FAILED, principal, l->listener,
+	    err->text, err->failure, 1);
+}
+
 static int
 authenticate(struct link *l, struct ipc_frame *f)
 {
-	char principal[PRINCIPAL_MAX + 1];
 	struct ipc_authenticate m;
 	struct ipc_identity answer = {0};
-	struct token *t;
+	struct auth who;
 	struct err err;
 
 	if (ipc_decode(f, &m, &err) == -1)
 		return -1;
 	if (auth_principal(
-		l->a, l->listener, m.credential, principal, &t, &err) == -1) {
+		l->a, l->listener, m.via, m.credential, &who, &err) == -1) {
 		auth_refused(l, ipc_bytes(NULL, 0), err.failure);
 		link_refuse(l, m.request, err.failure, err.text);
 		return 0;
 	}
-	answer.principal = ipc_str(principal);
-	answer.permission_set =
-	    ipc_str(t != NULL ? t->set[l->listener] : NAME_LOCAL);
-	answer.cache_ms = cache_ms(t);
+	answer.principal = ipc_str(who.principal);
+	answer.permission_set = ipc_str(
+	    who.token != NULL ? who.token->set[l->listener] : NAME_LOCAL);
+	answer.cache_ms = cache_ms(who.expires_us);
 	link_answer(l, m.request, IPC_IDENTITY, &answer);
 	return 0;
 }
@@ -174,6 +235,7 @@ attached(void *arg, const struct pg_result *rows, const struct err *err)
 	m.session_key = ipc_bytes(a->session_key, sizeof(a->session_key));
 	m.revision = (uint64_t)db_int(rows, 0, 0);
 	link_answer(op->link, op->request, IPC_GW_CONFIG, &m);
+	metadata_send(op->link);
 	for (int i = 0; i < db_nrows(rows) && op->link->peer != NULL; i++) {
 		if (db_null(rows, i, 1))
 			continue;
@@ -195,6 +257,13 @@ gw_attach(struct link *l, struct ipc_frame *f)
 	if (!l->a->have_session_key) {
 		link_refuse(l, m.request, FAILURE_VAULT_UNAVAILABLE,
 		    "the vault has not given the session key yet");
+		return 0;
+	}
+	/* A gateway that came earlier would refuse signed tokens as unknown,
+	 * and their clients would throw them away. */
+	if (l->a->access != NULL && !l->a->access->settled) {
+		link_refuse(l, m.request, FAILURE_STORAGE_UNAVAILABLE,
+		    "the access document has not been read yet");
 		return 0;
 	}
 	op = op_new(l, m.request);

@@ -13,6 +13,7 @@
 #include <event2/event.h>
 
 #include "catalogue.h"
+#include "identities.h"
 #include "json_kv.h"
 #include "log.h"
 #include "management_tools.h"
@@ -375,8 +376,11 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	/* Local clients without a token see everything. Other clients need a
-	 * live token of this listener with this very permission set. */
+	 * live token of this listener with this very permission set, or be
+	 * remembered with it. */
 	t = tokens_of_set(l->a, l->listener, m.permission_set);
+	if (t == NULL)
+		t = identities_of_set(l->a, l->listener, m.permission_set);
 	if (t == NULL &&
 	    (l->listener != LISTENER_LOCAL ||
 		!ipc_streq(m.permission_set, NAME_LOCAL))) {

@@ -20,18 +20,13 @@
 #include <string.h>
 
 #include "crypto.h"
-#include "hold.h"
+#include "ended.h"
+#include "identities.h"
 #include "ids.h"
-#include "job.h"
 #include "log.h"
 #include "tokens.h"
 
-enum {
-	CHAINS = 1024,
-	TELL_MS = 1000,     /* a gateway that takes longer hangs */
-	TELL_EARLY_MS = 20, /* libevent's clock is coarse */
-	USED_TICKS = 5
-};
+enum { CHAINS = 1024, USED_TICKS = 5 };
 
 struct tokens {
 	LIST_HEAD(token_chain, token) chains[CHAINS];
@@ -53,12 +48,6 @@ static const struct db_stmt read_all = {"tokens_read",
 static const struct db_stmt used = {"tokens_used",
     "SELECT mcpbox.token_used($1::uuid[], $2::timestamptz[], $3::text[])",
     DB_FAST};
-/* Finds the open runs of a principal, in any sandbox. */
-static const struct db_stmt running = {"tokens_running",
-    "SELECT id FROM mcpbox.executions WHERE state = 'open'"
-    " AND kind IN ('tool', 'test', 'inspect') AND principal = $1::text",
-    DB_FAST};
-
 static struct token_chain *
 chain_of(struct tokens *t, const struct ipc_hash *digest)
 {
@@ -104,8 +93,8 @@ token_may_call(const struct admind *a, const struct token *t,
  * name is a MAC. So a gateway can ask for the sets of tokens that it saw, but
  * can't compute the names of other sets.
  */
-static void
-name_set(const struct admind *a, struct token *t)
+void
+tokens_name_set(const struct admind *a, struct token *t)
 {
 	struct ipc_hash h;
 	struct buf b;
@@ -202,99 +191,6 @@ tokens_by_id(struct admind *a, const struct ipc_id *id)
 
 /* ---- the end of a token ---- */
 
-struct telling {
-	struct token_told told;
-	unsigned waiting; /* missing answers; one more while asking */
-	uint64_t since_ms;
-	struct ipc_credential_ended m;
-	token_told_cb *cb;
-	void *arg;
-};
-
-static void
-settle(struct telling *x)
-{
-	if (--x->waiting > 0)
-		return;
-	if (x->told.late > 0)
-		log_event(LOG_LV_ERR, "gateway_late",
-		    "%u of %u gateways did not say that they dropped %.*s",
-		    x->told.late, x->told.gateways, (int)x->m.principal.n,
-		    (const char *)x->m.principal.p);
-	if (x->cb != NULL)
-		x->cb(x->arg, &x->told);
-	free(x);
-}
-
-/* Counts a gateway as late only if it was silent until the time was over. A
- * link that ended earlier gives the same failure, but its gateway is not late:
- * a gateway forgets the credential when its link ends. */
-static void
-acknowledged(void *arg, struct ipc_frame *f, enum failure gone)
-{
-	struct telling *x = arg;
-
-	if (f == NULL && now_boot_ms() - x->since_ms >= TELL_MS - TELL_EARLY_MS)
-		x->told.late++;
-	settle(x);
-}
-
-static void
-tell_one(struct ipc_peer *peer, void *arg)
-{
-	struct telling *x = arg;
-	uint64_t id;
-
-	x->told.gateways++;
-	if (ipc_request(peer, IPC_CREDENTIAL_ENDED, &x->m, TELL_MS,
-		acknowledged, x, &id) == 0)
-		x->waiting++;
-	else /* The gateway was not told, so its link is cut: then it forgets
-	      * the credential. */
-		ipc_peer_close(peer);
-}
-
-void
-tokens_tell_ended(struct admind *a, const struct ipc_hash *credential,
-    const char *principal, token_told_cb *cb, void *arg)
-{
-	size_t n = strlen(principal);
-	struct telling *x = calloc(1, sizeof(*x) + n + 1);
-	struct token_told none = {0, 1};
-
-	if (x == NULL) {
-		/* The gateways forget within IDENTITY_CACHE_MS anyway. */
-		log_event(LOG_LV_ERR, "memory", "the end of %s", principal);
-		if (cb != NULL)
-			cb(arg, &none);
-		return;
-	}
-	memcpy(x + 1, principal, n + 1);
-	x->m.credential = *credential;
-	x->m.principal = ipc_str((const char *)(x + 1));
-	x->cb = cb;
-	x->arg = arg;
-	x->waiting = 1;
-	x->since_ms = now_boot_ms();
-	ipc_server_each(a->gw_local, tell_one, x);
-	ipc_server_each(a->gw_tunnel, tell_one, x);
-	settle(x);
-}
-
-static void
-got_running(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct admind *a = arg;
-	struct ipc_id id;
-
-	/* If the database is gone, no run is found here. Then no admind accepts
-	 * any token, and runs end by their own time limit. */
-	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
-		id = db_id(rows, i, 0);
-		hold_cancel(a, &id, FAILURE_KILLED);
-	}
-}
-
 static void
 used_stored(void *arg, const struct pg_result *rows, const struct err *err)
 {
@@ -337,9 +233,6 @@ store_used(struct admind *a)
 void
 tokens_end(struct admind *a, struct token *t, const char *why)
 {
-	struct db_params p;
-	struct job *j;
-
 	if (t->gone)
 		return;
 	if (t->used_us != 0)
@@ -347,18 +240,9 @@ tokens_end(struct admind *a, struct token *t, const char *why)
 	t->gone = true;
 	LIST_REMOVE(t, chain);
 	log_call(LOG_LV_INFO, "token_ended", NULL, t->principal, "%s", why);
-	TAILQ_FOREACH(j, &a->jobs, entry)
-		if (j->token == t) {
-			j->revoked = true;
-			j->revoked_why = FAILURE_KILLED;
-		}
-	/* This query uses the connection on which intents are written. So a run
-	 * that the query does not see is written after the query, and belongs
-	 * to a job that was marked above. */
-	db_params_init(&p);
-	db_p_str(&p, t->principal);
-	db_query(a->db, &running, &p, got_running, a);
-	tokens_tell_ended(a, &t->digest, t->principal, NULL, NULL);
+	ended_jobs(a, t->principal);
+	ended_runs_of(a, t->principal);
+	ended_tell(a, &t->digest, t->principal, NULL, NULL);
 	token_unref(t);
 }
 
@@ -381,13 +265,12 @@ static int
 add(struct admind *a, const struct pg_result *rows, int i,
     const struct ipc_hash *digest)
 {
-	struct token *t = calloc(1, sizeof(*t));
+	struct token *t = token_new(NULL);
 	struct ipc_bytes name = db_bytes(rows, i, 2);
 	char *scopes = take(rows, i, 3);
 
 	if (t == NULL || scopes == NULL)
 		goto fail;
-	t->refs = 1;
 	t->permit.allow = take(rows, i, 6);
 	t->permit.deny = take(rows, i, 7);
 	if (t->permit.allow == NULL || t->permit.deny == NULL || name.n == 0 ||
@@ -402,7 +285,7 @@ add(struct admind *a, const struct pg_result *rows, int i,
 	    (db_bool(rows, i, 5) ? 1u << LISTENER_TUNNEL : 0);
 	t->expires_us = db_null(rows, i, 8) ? 0 : db_time_us(rows, i, 8);
 	t->seen = true;
-	name_set(a, t);
+	tokens_name_set(a, t);
 	LIST_INSERT_HEAD(chain_of(a->tokens, digest), t, chain);
 	free(scopes);
 	return 0;
@@ -437,7 +320,8 @@ set_editing(struct admind *a, bool editing)
 	a->tokens->editing = editing;
 	for (int i = 0; i < CHAINS; i++)
 		LIST_FOREACH(t, &a->tokens->chains[i], chain)
-			name_set(a, t);
+			tokens_name_set(a, t);
+	identities_renamed(a);
 }
 
 static void

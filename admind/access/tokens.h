@@ -3,6 +3,7 @@
  * is found without a query.
  *
  *  tokens.c     the live tokens, their use and their ends
+ *  ended.c      what an end does to work under way
  *  token_set.c  making and revoking tokens for an administrator
  *  permit.c     the rights of a token
  */
@@ -50,13 +51,7 @@ int token_may_call(
  * to the log. */
 void tokens_end(struct admind *, struct token *, const char *why);
 struct token *tokens_by_id(struct admind *, const struct ipc_id *);
-/* Asks every connected gateway to drop its cache of a credential. cb runs when
- * each gateway has answered or is late. */
-struct token_told {
-	unsigned gateways, late;
-};
-typedef void token_told_cb(void *arg, const struct token_told *);
-void tokens_tell_ended(struct admind *, const struct ipc_hash *credential,
-    const char *principal, token_told_cb *, void *arg);
+/* Names a token's permission set at each listener, by its rights. */
+void tokens_name_set(const struct admind *, struct token *);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "admin.h"
 #include "audit.h"
+#include "ended.h"
 #include "crypto.h"
 #include "ids.h"
 #include "log.h"
@@ -148,7 +149,7 @@ create(struct link *l, struct ipc_frame *f)
 enum { WHICH, REASON, SHOWN };
 
 static void
-told(void *arg, const struct token_told *t)
+told(void *arg, const struct ended_told *t)
 {
 	struct op *op = arg;
 	struct ipc_admin_json m = {.json = ipc_str(text(op, SHOWN))};
@@ -193,7 +194,7 @@ revoked(void *arg, const struct pg_result *rows, const struct err *err)
 	/* tokens_end (or the NOTIFY, if it came first) has sent the same
 	 * message already. This message is sent later, so its answer comes
 	 * after the answer to the earlier one. */
-	tokens_tell_ended(op->a, &op->hash, principal, told, op);
+	ended_tell(op->a, &op->hash, principal, told, op);
 }
 
 static void

@@ -50,28 +50,30 @@ job_enter(struct job *j, enum job_state next)
 }
 
 /*
- * Counts the job against its token. Each token may hold a part of all jobs, and
- * all tokens together may hold half of all jobs. So the users of one token keep
- * neither the users of other tokens nor local clients from being served.
- * Returns 0, or -1 with FAILURE_BUSY.
+ * Counts the job against its principal's share. Each share may hold a part of
+ * all jobs, and all shares together may hold half of all jobs. So the users of
+ * one token, and the tokens of one person, keep neither other users nor local
+ * clients from being served. Returns 0, or -1 with FAILURE_BUSY.
  */
 static int
 take_share(struct job *j, struct token *t, struct err *err)
 {
 	struct admind *a = j->a;
+	struct share *s;
 
 	if (t == NULL)
 		return 0;
-	if (t->jobs >= TOKEN_JOBS_MAX ||
-	    t->bytes + j->arguments.len > TOKEN_BYTES_MAX ||
+	s = t->share;
+	if (s->jobs >= TOKEN_JOBS_MAX ||
+	    s->bytes + j->arguments.len > TOKEN_BYTES_MAX ||
 	    a->token_jobs >= TOKENS_JOBS_MAX ||
 	    a->token_bytes + j->arguments.len > TOKENS_BYTES_MAX)
 		return err_set(err, FAILURE_BUSY,
 		    "too many calls of this token are in work");
 	j->token = token_ref(t);
-	t->jobs++;
+	s->jobs++;
 	j->token_bytes = j->arguments.len;
-	t->bytes += j->token_bytes;
+	s->bytes += j->token_bytes;
 	a->token_jobs++;
 	a->token_bytes += j->token_bytes;
 	return 0;
@@ -84,8 +86,8 @@ leave_share(struct job *j)
 
 	if (t == NULL)
 		return;
-	t->jobs--;
-	t->bytes -= j->token_bytes;
+	t->share->jobs--;
+	t->share->bytes -= j->token_bytes;
 	j->a->token_jobs--;
 	j->a->token_bytes -= j->token_bytes;
 	token_unref(t);
@@ -150,7 +152,7 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	struct admind *a = l->a;
 	const char *sentence;
 	struct job *j = NULL;
-	struct token *t;
+	struct auth who;
 	enum failure f;
 
 	if (a->njobs >= JOBS_MAX || ending_full(a) ||
@@ -183,12 +185,13 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->alike = m->alike;
 	j->method = (enum call_method)m->method;
 	(void)trace_parse(m->trace.p, m->trace.n, &j->trace);
-	if (auth_principal(
-		a, l->listener, m->credential, j->principal, &t, err) == -1 ||
-	    take_share(j, t, err) == -1) {
+	if (auth_principal(a, l->listener, m->via, m->credential, &who, err) ==
+		-1 ||
+	    take_share(j, who.token, err) == -1) {
 		job_free(j);
 		return NULL;
 	}
+	memcpy(j->principal, who.principal, sizeof(j->principal));
 	return j;
 memory:
 	err_set(err, FAILURE_BUSY, "out of memory");

@@ -127,7 +127,9 @@ general(const struct rates *all, enum rate_scope scope, const char *subject,
 	case RATE_LISTENER:
 		return all->listener[l];
 	case RATE_PRINCIPAL:
-		return all->principal > 0 || strncmp(subject, "token:", 6) != 0
+		return all->principal > 0 ||
+			(strncmp(subject, "token:", 6) != 0 &&
+			    strncmp(subject, "oidc:", 5) != 0)
 		    ? all->principal
 		    : all->token;
 	default:

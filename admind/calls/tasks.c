@@ -265,8 +265,9 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	struct ipc_task_cancel end;
 	struct ipc_bytes credential;
 	struct ipc_id id;
-	struct token *t;
+	struct auth who;
 	struct err err;
+	uint8_t via;
 	struct op *op;
 
 	switch (f->type) {
@@ -275,30 +276,34 @@ tasks_message(struct link *l, struct ipc_frame *f)
 			return -1;
 		id = get.task;
 		credential = get.credential;
+		via = get.via;
 		break;
 	case IPC_TASK_UPDATE:
 		if (ipc_decode(f, &up, NULL) == -1)
 			return -1;
 		id = up.task;
 		credential = up.credential;
+		via = up.via;
 		break;
 	default:
 		if (ipc_decode(f, &end, NULL) == -1)
 			return -1;
 		id = end.task;
 		credential = end.credential;
+		via = end.via;
 		break;
 	}
 	op = op_new(l, f->request);
 	if (op == NULL)
 		return 0;
-	if (auth_principal(
-		l->a, l->listener, credential, op->actor, &t, &err) == -1 ||
-	    token_may_call(l->a, t, l->listener, &err) == -1 ||
-	    op_count(op, t, &err) == -1) {
+	if (auth_principal(l->a, l->listener, via, credential, &who, &err) ==
+		-1 ||
+	    token_may_call(l->a, who.token, l->listener, &err) == -1 ||
+	    op_count(op, who.token, &err) == -1) {
 		op_refuse_err(op, &err);
 		return 0;
 	}
+	memcpy(op->actor, who.principal, sizeof(op->actor));
 	op->id = id;
 	op->number = f->type;
 	if (f->type == IPC_TASK_UPDATE)

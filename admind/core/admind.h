@@ -26,6 +26,7 @@
 #include "verdicts.h"
 
 struct event;
+struct ipc_frame;
 struct job;
 struct link;
 
@@ -95,6 +96,9 @@ struct admind {
 	 * manage_start(), because calls/ may not include the folder of
 	 * manage_start(). */
 	void (*manage)(struct job *);
+	/* Calls the handler of a frame (links.c). access/ may not include the
+	 * folders of the handlers. Returns 0, or -1: malformed. */
+	int (*dispatch)(struct link *, struct ipc_frame *);
 	struct job_list jobs;
 	unsigned njobs; /* number of jobs */
 	size_t job_bytes;
@@ -131,6 +135,9 @@ struct admind {
 	unsigned ticks;
 	bool sweeping;
 	struct tokens *tokens; /* API tokens: tokens.h */
+	struct access *access; /* signed tokens: access.h */
+	struct identities *identities; /* identities.h */
+	struct judging *judging;       /* judging.c */
 	uint64_t anchored_seq; /* audit head last signed */
 	bool signing;
 	struct limits *limits; /* limits.c */

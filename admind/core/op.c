@@ -35,11 +35,11 @@ op_count(struct op *op, struct token *t, struct err *err)
 {
 	if (t == NULL)
 		return 0;
-	if (t->ops >= TOKEN_OPS_MAX)
+	if (t->share->ops >= TOKEN_OPS_MAX)
 		return err_set(err, FAILURE_BUSY,
 		    "too many requests of this token are in work");
 	op->token = token_ref(t);
-	t->ops++;
+	t->share->ops++;
 	return 0;
 }
 
@@ -49,7 +49,7 @@ op_free(struct op *op)
 	op->a->nops--;
 	op->a->tunnel_ops -= op->link->listener == LISTENER_TUNNEL;
 	if (op->token != NULL)
-		op->token->ops--;
+		op->token->share->ops--;
 	token_unref(op->token);
 	link_unref(op->link);
 	buf_free(&op->buf);

@@ -1,7 +1,44 @@
-/* The references to an API token, and the objects that it may use. */
+/* The references to a token, its share, and the objects that it may use. */
 #include <stdlib.h>
 
 #include "token.h"
+
+struct share *
+token_share_new(void)
+{
+	struct share *s = calloc(1, sizeof(*s));
+
+	if (s != NULL)
+		s->refs = 1;
+	return s;
+}
+
+void
+token_share_unref(struct share *s)
+{
+	if (s != NULL && --s->refs == 0)
+		free(s);
+}
+
+struct token *
+token_new(struct share *share)
+{
+	struct token *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	if (share != NULL)
+		share->refs++;
+	else
+		share = token_share_new();
+	t->refs = 1;
+	t->share = share;
+	if (share == NULL) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
 
 struct token *
 token_ref(struct token *t)
@@ -18,6 +55,7 @@ token_unref(struct token *t)
 		return;
 	free((char *)(uintptr_t)t->permit.allow);
 	free((char *)(uintptr_t)t->permit.deny);
+	token_share_unref(t->share);
 	free(t);
 }
 

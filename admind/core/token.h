@@ -1,6 +1,8 @@
 /*
- * One API token, with counted references. access/tokens.c has the list of all
- * tokens.
+ * The rights of a client that shows a credential, with counted references: an
+ * API token, or one set of rights of a person who comes with signed tokens.
+ * access/tokens.c has the list of all API tokens, access/people.c has the
+ * people.
  */
 #ifndef TOKEN_H
 #define TOKEN_H
@@ -16,9 +18,9 @@ enum {
 	TOKEN_TEXT_LEN = 4 + 43,
 	TOKEN_NAME_MAX = 64,
 	TOKEN_SET_LEN = 64, /* hex digits of a permission set's name */
-	/* Shares of one token, so that its users starve neither other users nor
-	 * local clients: an eighth of the jobs and of their bytes, and a few of
-	 * the other requests, which are one statement each. */
+	/* Shares of one principal, so that its users starve neither other users
+	 * nor local clients: an eighth of the jobs and of their bytes, and a
+	 * few of the other requests, which are one statement each. */
 	TOKEN_JOBS_MAX = JOBS_MAX / 8,
 	TOKEN_BYTES_MAX = JOBS_BYTES_MAX / 8,
 	TOKEN_OPS_MAX = 32,
@@ -28,11 +30,19 @@ enum {
 };
 #define TOKEN_PREFIX "mbt_"
 
+/* Requests of one principal in work. A person may come with several sets of
+ * rights, and all of them count here. */
+struct share {
+	unsigned refs;
+	unsigned jobs, ops;
+	size_t bytes; /* of the arguments of its jobs */
+};
+
 struct token {
-	LIST_ENTRY(token) chain;
-	struct ipc_id id;
-	struct ipc_hash digest;
-	char principal[PRINCIPAL_MAX + 1]; /* token:NAME */
+	LIST_ENTRY(token) chain;           /* of an API token */
+	struct ipc_id id;                  /* of an API token */
+	struct ipc_hash digest;            /* of an API token */
+	char principal[PRINCIPAL_MAX + 1]; /* token:NAME or oidc:ISSUER:SUB */
 	unsigned listeners;                /* mask of 1 << enum listener */
 	uint64_t expires_us;               /* 0: never */
 	struct permit permit;              /* owns its texts */
@@ -41,15 +51,20 @@ struct token {
 	uint64_t used_us; /* time of the last use, if not yet in the database;
 			   * else 0 */
 	enum listener used_by;
-	bool gone; /* revoked or expired: only references remain */
+	bool gone; /* ended: only references remain */
 	bool seen; /* the read of the table that is under way found the token */
 	unsigned refs;
-	unsigned jobs, ops; /* requests in work */
-	size_t bytes;       /* bytes of the arguments of its jobs */
+	struct share *share;
 };
 
+/* Makes a token with no rights yet, one reference, and this share (NULL: one of
+ * its own). Returns NULL without memory. */
+struct token *token_new(struct share *);
 struct token *token_ref(struct token *);
 void token_unref(struct token *); /* NULL is harmless */
+/* Makes a share with one reference. Returns NULL without memory. */
+struct share *token_share_new(void);
+void token_share_unref(struct share *); /* NULL is harmless */
 
 /* Returns whether the token may use this object. NULL means a local client,
  * which may use everything. */

@@ -15,6 +15,7 @@
  */
 #include <event2/event.h>
 
+#include "access.h"
 #include "activity.h"
 #include "daemon.h"
 #include "ids.h"
@@ -51,7 +52,7 @@ static void
 on_turn(evutil_socket_t fd, short what, void *arg)
 {
 	struct admind *a = arg;
-	unsigned ops = a->nops - follow_count(a);
+	unsigned ops = a->nops - follow_count(a) + judging_count(a);
 	bool late = now_boot_ms() >= until_ms;
 
 	if (a->njobs > 0 || ops > 0 || a->ncloses > 0 ||

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "activity.h"
 #include "admin.h"
 #include "approvals.h"
@@ -68,6 +69,7 @@ link_down(struct ipc_peer *peer, void *arg)
 	if (l == NULL)
 		return;
 	note(l, ACTIVITY_PROCESS_DOWN);
+	judging_link_gone(l);
 	l->peer = NULL;
 	link_unref(l);
 }
@@ -98,6 +100,8 @@ static const struct route routes[] = {
     {IPC_DECISION_STORE, approvals_message},
     {IPC_POLICY_LOAD, approvals_message},
     {IPC_POLICY_STORE, approvals_message},
+    {IPC_ACCESS_LOAD, access_store_message},
+    {IPC_ACCESS_STORE, access_store_message},
     {IPC_ADMIN_LOOKUP, approvals_message},
     {IPC_ADMIN_STORE, approvals_message},
     {IPC_SECRET_STORE, approvals_message},
@@ -122,17 +126,25 @@ static const struct route routes[] = {
 };
 
 static int
+dispatch(struct link *l, struct ipc_frame *f)
+{
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+		if (routes[i].type == f->type)
+			return routes[i].handle(l, f);
+	log_event(LOG_LV_ERR, "unrouted", "%s", ipc_name(f->type));
+	return -1;
+}
+
+static int
 on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 {
 	struct link *l = ipc_peer_data(peer);
 
-	if (l != NULL && drain_refuses(l, f))
+	if (l == NULL)
+		return -1;
+	if (drain_refuses(l, f) || judging_takes(l, f))
 		return 0;
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
-		if (routes[i].type == f->type)
-			return l != NULL ? routes[i].handle(l, f) : -1;
-	log_event(LOG_LV_ERR, "unrouted", "%s", ipc_name(f->type));
-	return -1;
+	return dispatch(l, f);
 }
 
 #define UP(name, role, listener)                      \
@@ -144,7 +156,6 @@ UP(up_gw_local, IPC_ROLE_GATEWAY, LISTENER_LOCAL)
 UP(up_gw_tunnel, IPC_ROLE_GATEWAY, LISTENER_TUNNEL)
 UP(up_http, IPC_ROLE_WEB, LISTENER_NONE)
 UP(up_ctl, IPC_ROLE_CTL, LISTENER_NONE)
-UP(up_check, IPC_ROLE_CHECK, LISTENER_NONE)
 UP(up_sandboxd, IPC_ROLE_SANDBOXD, LISTENER_NONE)
 #undef UP
 
@@ -153,6 +164,14 @@ up_vault(struct ipc_peer *p, void *a)
 {
 	link_up(p, a, IPC_ROLE_VAULT, LISTENER_NONE);
 	auth_vault_up(a);
+	document_retry(a, true);
+}
+
+static void
+up_check(struct ipc_peer *p, void *a)
+{
+	link_up(p, a, IPC_ROLE_CHECK, LISTENER_NONE);
+	document_retry(a, true);
 }
 
 static void
@@ -180,6 +199,7 @@ serve(struct admind *a, const char *name, enum ipc_role peer, uid_t uid,
 	struct ipc_handlers h = {up, on_message, link_down};
 	char path[108];
 
+	a->dispatch = dispatch;
 	if (proc_socket_path(
 		&a->proc, "admind", name, path, sizeof(path), err) == -1)
 		return NULL;

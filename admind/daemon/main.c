@@ -14,6 +14,7 @@
 #include <event2/event.h>
 #include <seccomp.h>
 
+#include "access.h"
 #include "activity.h"
 #include "auth.h"
 #include "call.h"
@@ -22,6 +23,7 @@
 #include "daemon.h"
 #include "database.h"
 #include "ending.h"
+#include "identities.h"
 #include "limits.h"
 #include "log.h"
 #include "manage.h"
@@ -33,7 +35,8 @@
 #include "tokens.h"
 
 static const char *const channels[] = {"mcpbox_catalogue", "mcpbox_session",
-    "mcpbox_task", "mcpbox_call", "mcpbox_token", "mcpbox_setting", NULL};
+    "mcpbox_task", "mcpbox_call", "mcpbox_token", "mcpbox_setting",
+    "mcpbox_access", NULL};
 
 /* System calls of libpq, added to the base list. With TLS the kernel can't be
  * told to send no SIGPIPE, so libpq blocks the signal itself. libpq also tries
@@ -49,6 +52,8 @@ db_up(void *arg)
 {
 	service_status("serving, database reached");
 	tokens_db_up(arg);
+	identities_db_up(arg);
+	document_db_up(arg);
 	limits_reload(arg);
 	tick_db_up(arg);
 }
@@ -72,6 +77,10 @@ db_notify(const char *channel, const char *payload, void *arg)
 	}
 	if (strcmp(channel, "mcpbox_setting") == 0) {
 		limits_notified(a, payload);
+		return;
+	}
+	if (strcmp(channel, "mcpbox_access") == 0) {
+		document_notified(a, payload);
 		return;
 	}
 	if (strcmp(channel, "mcpbox_token") == 0) {
@@ -218,7 +227,8 @@ start(struct admind *a, const struct database *where, struct err *err)
 	    a->proc.base, where, migrations_count, channels, &events, a, err);
 	if (a->db == NULL || gather_start(a, err) == -1 ||
 	    activity_start(a, err) == -1 || follow_start(a, err) == -1 ||
-	    limits_start(a, err) == -1 || links_connect(a, err) == -1)
+	    limits_start(a, err) == -1 || document_start(a, err) == -1 ||
+	    identities_start(a, err) == -1 || links_connect(a, err) == -1)
 		return -1;
 	return tick_start(a, err);
 }

@@ -5,6 +5,7 @@
  */
 #include <event2/event.h>
 
+#include "access.h"
 #include "activity.h"
 #include "audit.h"
 #include "auth.h"
@@ -12,6 +13,7 @@
 #include "catalogue.h"
 #include "daemon.h"
 #include "ending.h"
+#include "identities.h"
 #include "ids.h"
 #include "installs.h"
 #include "limits.h"
@@ -26,6 +28,9 @@ enum {
 	/* After so many ticks, each node notes that it is alive, and looks for
 	 * rows of nodes that are gone. */
 	NODE_TICKS = 10,
+	/* Between two readings of an access document of which a process that is
+	 * away must say something. */
+	ACCESS_TICKS = 2,
 };
 
 /* Called when the database is back. The database may have lost the row of our
@@ -55,6 +60,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	call_started(a);
 	activity_tick(a);
 	follow_tick(a);
+	identities_tick(a);
 	if (!db_is_up(a->db))
 		return;
 	upkeep_tick(a);
@@ -67,6 +73,9 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	ending_retry(a);
 	sweep_run(a);
 	tokens_tick(a);
+	identities_retry(a);
+	if (a->ticks % ACCESS_TICKS == 0)
+		document_retry(a, false);
 	tasks_tick(a);
 	confirm_tick(a);
 	limits_tick(a);

@@ -50,6 +50,9 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	case IPC_POLICY_GET:
 	case IPC_SEAL_VERIFY:
 		return policies_message(port, peer, f);
+	case IPC_ACCESS_SET:
+	case IPC_ACCESS_CHECK:
+		return access_message(port, peer, f);
 	case IPC_SECRET_SET:
 		return secrets_message(port, peer, f);
 	case IPC_CREDENTIAL_STORE:

@@ -72,9 +72,9 @@ failure_text(enum failure f)
 }
 
 /* Copies a name; each character that a name cannot have becomes a question
- * mark. */
+ * mark. A sentence may have spaces, too. */
 static void
-clean(char *out, size_t size, const char *in)
+clean(char *out, size_t size, const char *in, bool sentence)
 {
 	size_t n = 0;
 
@@ -82,7 +82,8 @@ clean(char *out, size_t size, const char *in)
 		out[n++] = (*in >= 'a' && *in <= 'z') ||
 			(*in >= 'A' && *in <= 'Z') ||
 			(*in >= '0' && *in <= '9') ||
-			strchr("_-.:@/+", *in) != NULL
+			strchr("_-.:@/+", *in) != NULL ||
+			(sentence && *in == ' ')
 		    ? *in
 		    : '?';
 	out[n] = '\0';
@@ -161,8 +162,9 @@ activity_note(struct admind *a, enum activity_kind kind, const char *principal,
 
 	if (log == NULL || n == 0)
 		return;
-	clean(e.principal, sizeof(e.principal), principal);
-	clean(e.subject, sizeof(e.subject), subject);
+	clean(e.principal, sizeof(e.principal), principal, false);
+	clean(e.subject, sizeof(e.subject), subject,
+	    kind == ACTIVITY_AUTH_FAILED);
 	same = find(log, &e);
 	if (same != NULL) {
 		same->count += n;

@@ -55,6 +55,9 @@ enum {
 	/* Bytes of the arguments that are kept with an execution (context.h,
 	 * INTENT_ARGUMENTS). */
 	ARGUMENTS_KEPT = 4096,
+	/* Bytes of the access document: 16 issuers with 16 keys of 4096 bits
+	 * each have about 200 kB. */
+	ACCESS_DOCUMENT_MAX = 256 * 1024,
 	SECRET_VALUE_MAX = 10000, /* as in the original mcpbox */
 	SECRETS_PER_CALL_MAX = 64,
 	/* Module trees mounted for one call; each costs a mount. */

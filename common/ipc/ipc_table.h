@@ -42,6 +42,7 @@
 #include "messages/actions.h"
 #include "messages/net.h"
 #include "messages/source.h"
+#include "messages/access.h"
 
 #define IPC_MESSAGES(M)          \
 	IPC_MESSAGES_ANY(M)      \
@@ -61,6 +62,7 @@
 	IPC_MESSAGES_KEYS(M)     \
 	IPC_MESSAGES_ACTIONS(M)  \
 	IPC_MESSAGES_NET(M)      \
-	IPC_MESSAGES_SOURCE(M)
+	IPC_MESSAGES_SOURCE(M)   \
+	IPC_MESSAGES_ACCESS(M)
 
 #endif

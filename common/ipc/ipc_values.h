@@ -50,6 +50,13 @@ enum runner_driver {
 /* Operations of SOURCE_RUN. */
 enum source_op { SOURCE_DISCOVER = 1, SOURCE_IMPORT = 2, SOURCE_AUTHORISE = 3 };
 
+/* The header that a credential came in. admind must know it: a signed token is
+ * good only in the header that its issuer is configured for. */
+enum credential_via {
+	VIA_AUTHORIZATION = 0, /* Authorization: Bearer (RFC 6750) */
+	VIA_ASSERTION = 1      /* Cf-Access-Jwt-Assertion */
+};
+
 /* The kind of object that is called; also the form of a runner's result. */
 enum call_method {
 	CALL_TOOL = 0,    /* tools/call: CallToolResult */

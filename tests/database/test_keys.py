@@ -150,7 +150,7 @@ def end(app, key=NEW, leave=0):
 def renew(app, key=NEW):
     """What the vault does, but for the cryptography. How many."""
     total = 0
-    for kind in ("secret", "verifier", "seal", "first", "policy", "anchor"):
+    for kind in ("secret", "verifier", "seal", "first", "policy", "access", "anchor"):
         rows = app.execute("SELECT id, value FROM mcpbox.renew_rows(%s, '', %s, 1000)",
                            (kind, key)).fetchall()
         new = [b"n" * 32 if kind == "anchor" else

@@ -163,12 +163,9 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 		answer(op);
 }
 
-/* Finds the person who asks: uid 0, or the user of a login. If `sets`, the
- * login must be an administrator's. actor receives the person's name if it is
- * known, even if -1 is returned. */
-static int
-who(struct port *port, struct ipc_bytes token, bool sets,
-    char actor[POLICY_ACTOR_MAX + 1], struct err *err)
+int
+policies_who(struct port *port, struct ipc_bytes token, const char *changes,
+    char *actor, struct err *err)
 {
 	const struct session *s;
 
@@ -182,9 +179,9 @@ who(struct port *port, struct ipc_bytes token, bool sets,
 	if (s == NULL)
 		return err_set(err, FAILURE_UNAUTHENTICATED, "not logged in");
 	memcpy(actor, s->username, sizeof(s->username));
-	if (sets && strcmp(s->role, "administrator") != 0)
+	if (changes != NULL && strcmp(s->role, "administrator") != 0)
 		return err_set(err, FAILURE_FORBIDDEN,
-		    "only an administrator may change the policy");
+		    "only an administrator may change %s", changes);
 	return 0;
 }
 
@@ -213,7 +210,8 @@ policy(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	op->v = port->v;
 	op->ref = callers_ref(port, peer, m.request);
 	op->set = sets;
-	if (who(port, m.token, sets, op->actor, &err) == -1) {
+	if (policies_who(port, m.token, sets ? "the policy" : NULL, op->actor,
+		&err) == -1) {
 		if (sets)
 			(void)audit_event(port->v,
 			    op->actor[0] != '\0' ? op->actor : "unknown",
@@ -276,7 +274,7 @@ verify(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	    m.seal_preimage.p + m.seal_len, m.seal_preimage.n - m.seal_len);
 	grant = grantreq_is(pre.p, pre.n);
 	memset(&answer, 0, sizeof(answer));
-	if (who(port, m.token, false, actor, &err) == -1 ||
+	if (policies_who(port, m.token, NULL, actor, &err) == -1 ||
 	    (grant ? grants_check(port->v->keys, seal, pre, &fields, &n, &err)
 		   : seal_check(port->v->keys, seal.p, seal.n, pre.p, pre.n,
 			 &fields, &n, &hash, &err)) == -1) {

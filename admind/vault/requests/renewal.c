@@ -143,6 +143,24 @@ renew_policy(struct vault *v, const struct renewal_row *r, struct buf *out,
 	    v->keys, MACS_POLICY, r->value.p, r->value.n, out, err);
 }
 
+/* Renews the access document that holds, and no older one. One that is dated
+ * ahead is renewed, too: it may hold when the clock is right. */
+static int
+renew_access(struct vault *v, const struct renewal_row *r, struct buf *out,
+    struct err *err)
+{
+	struct access a;
+
+	if (access_read(v->keys, r->value, &a, err) == -1)
+		return -1;
+	access_take(&a, now_us(), &v->access);
+	if (a.serial < v->access.serial)
+		return err_set(
+		    err, FAILURE_FORBIDDEN, "it is not the newest one");
+	return macs_renew(
+	    v->keys, MACS_ACCESS, r->value.p, r->value.n, out, err);
+}
+
 int
 renewal_make(struct vault *v, enum renewal_kind kind,
     const struct renewal_row *r, struct buf *out, struct err *err)
@@ -161,6 +179,8 @@ renewal_make(struct vault *v, enum renewal_kind kind,
 		    k, MACS_FIRST, r->value.p, r->value.n, out, err);
 	case RENEWAL_POLICY:
 		return renew_policy(v, r, out, err);
+	case RENEWAL_ACCESS:
+		return renew_access(v, r, out, err);
 	case RENEWAL_ANCHOR:
 		return renew_anchor(k, r, out, err);
 	case RENEWAL_COUNT:

@@ -24,6 +24,7 @@ struct vault;
 	K(SEAL, "seal", "approval")                 \
 	K(FIRST, "first", "first of two approvals") \
 	K(POLICY, "policy", "policy")               \
+	K(ACCESS, "access", "access document")      \
 	K(ANCHOR, "anchor", "signature of audit row")
 
 enum renewal_kind {

@@ -27,7 +27,8 @@
 	M(POLICY, "mcpbox policy 1")        \
 	M(FIRST, "mcpbox first approval 1") \
 	M(DEVICE, "mcpbox device 1")        \
-	M(EXPORT, "mcpbox export 1")
+	M(EXPORT, "mcpbox export 1")        \
+	M(ACCESS, "mcpbox access 1")
 
 enum macs_purpose {
 #define M(name, label) MACS_##name,

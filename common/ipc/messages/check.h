@@ -12,7 +12,9 @@ M(125, CHECK_INSPECTION, check_inspection, REQ, ADMIND, CHECK, OPEN, RESULT_MAX,
 M(126, CHECK_COMMAND, check_command, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "is this a command, and does the schema name its placeholders?") \
 M(127, CHECK_RENDER, check_render, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "fill a static prompt's placeholders; CHECK_OK carries the result object") \
 M(128, CHECK_HTTP, check_http, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "is this a declared REST call? CHECK_OK carries what follows from it: enum inspection_field") \
-M(129, CHECK_OPENAPI, check_openapi, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "an OpenAPI document as declared REST calls; CHECK_OK carries enum openapi_field")
+M(129, CHECK_OPENAPI, check_openapi, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "an OpenAPI document as declared REST calls; CHECK_OK carries enum openapi_field") \
+M(130, CHECK_ACCESS, check_access, REQ, ADMIND, CHECK, OPEN, ACCESS_DOCUMENT_MAX, "is this an access document? CHECK_OK carries enum access_field") \
+M(131, CHECK_JWT, check_jwt, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "who is this signed token of, by which of these issuers? CHECK_OK carries enum jwt_field; CHECK_ERRORS says why not")
 
 #define IPC_FIELDS_check_arguments(F, S) \
 F(S, u8, output, "1: an outputSchema and a value of any type, not arguments") \
@@ -50,6 +52,15 @@ F(S, blob, spec, "the specification, JSON")
 F(S, str, base_url, "in the place of the document's servers, or empty") \
 F(S, u32, document_len, "bytes of the document at the front of the blob") \
 F(S, blob, document_operations, "OpenAPI 3 as JSON, then the operations that are wanted, one a line (operationId, or \"get /path\"); none: all")
+
+#define IPC_FIELDS_check_access(F, S) F(S, blob, document, "JSON")
+
+#define IPC_FIELDS_check_jwt(F, S) \
+F(S, u8, listener, "enum listener that it came to") \
+F(S, u8, via, "enum credential_via") \
+F(S, u64, now_us, "Unix time in us that the token is judged at") \
+F(S, u32, token_len, "bytes of the token at the front of the blob") \
+F(S, blob, token_issuers, "token, then the records ACCESS_ISSUER of the document, as CHECK_ACCESS gave them")
 /* clang-format on */
 
 #endif

@@ -26,7 +26,8 @@ M(25, TASK_UPDATE, task_update, REQ, GATEWAY, ADMIND, OPEN, ARGUMENTS_MAX, "answ
 M(26, TASK_CANCEL, task_cancel, REQ, GATEWAY, ADMIND, OPEN, 0, "ends a task") \
 M(27, TASK_CHANGED, task_changed, EVT, ADMIND, GATEWAY, OPEN, 0, "a task changed its state") \
 M(28, PENDING, pending, ANS, ADMIND, GATEWAY, OPEN, 0, "answers AUTHORISE of a call that waits for a person") \
-M(29, DECIDED, decided, EVT, ADMIND, GATEWAY, OPEN, 0, "a person decided about a waiting call")
+M(29, DECIDED, decided, EVT, ADMIND, GATEWAY, OPEN, 0, "a person decided about a waiting call") \
+M(36, GW_ACCESS, gw_access, EVT, ADMIND, GATEWAY, OPEN, RESULT_MAX, "what clients without a valid credential are told at this listener, and where credentials come in; sent after GW_CONFIG and at each change")
 
 #define IPC_FIELDS_gw_attach(F, S)
 
@@ -35,7 +36,9 @@ F(S, str, listener, "local or tunnel, by the socket it attached to") \
 F(S, bytes, session_key, "32 bytes: MACs session tokens, conveys nothing") \
 F(S, u64, revision, "the catalogue's revision")
 
-#define IPC_FIELDS_authenticate(F, S) F(S, str, credential, "bearer token, or empty")
+#define IPC_FIELDS_authenticate(F, S) \
+F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, u8, via, "enum credential_via")
 
 #define IPC_FIELDS_identity(F, S) \
 F(S, str, principal, "local, or a token's or person's name") \
@@ -59,7 +62,8 @@ F(S, u32, count, "items sent")
 F(S, u8, lists, "mask of 1 << enum mcp_list: which lists changed")
 
 #define IPC_FIELDS_authorise(F, S) \
-F(S, str, credential, "bearer token, or empty") \
+F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, u8, via, "enum credential_via") \
 F(S, u8, method, "enum call_method") \
 F(S, str, tool, "exposed name of what is called: params.name, or of the resource or template that params.uri names") \
 F(S, str, protocol, "MCP revision of the request") \
@@ -104,16 +108,19 @@ F(S, u32, body_len, "bytes of the body at the front of the blob; the rest is met
 F(S, blob, body_meta, "completed: the CallToolResult object without _meta, then _meta; input_required: the object of questions")
 
 #define IPC_FIELDS_task_get(F, S) \
-F(S, str, credential, "bearer token, or empty") \
+F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, u8, via, "enum credential_via") \
 F(S, id, task, "as TASK_STATE gave it")
 
 #define IPC_FIELDS_task_update(F, S) \
-F(S, str, credential, "bearer token, or empty") \
+F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, u8, via, "enum credential_via") \
 F(S, id, task, "as TASK_STATE gave it") \
 F(S, blob, answers, "JSON object: the client's answers by key")
 
 #define IPC_FIELDS_task_cancel(F, S) \
-F(S, str, credential, "bearer token, or empty") \
+F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, u8, via, "enum credential_via") \
 F(S, id, task, "as TASK_STATE gave it")
 
 #define IPC_FIELDS_task_changed(F, S) \
@@ -129,6 +136,12 @@ F(S, u64, poll_ms, "ask again not before that")
 #define IPC_FIELDS_decided(F, S) \
 F(S, id, approval, "uuid of the approval request") \
 F(S, u8, approved, "1: approved, 0: rejected or expired")
+
+#define IPC_FIELDS_gw_access(F, S) \
+F(S, u8, assertion, "1: an issuer of this listener has the header Cf-Access-Jwt-Assertion") \
+F(S, str, resource_metadata, "URL of the metadata for the challenge; empty: no issuer serves this listener") \
+F(S, str, scope, "scopes for the challenge, a space between two") \
+F(S, blob, metadata, "JSON of RFC 9728; empty: none, the two paths answer 404")
 /* clang-format on */
 
 #endif

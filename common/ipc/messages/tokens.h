@@ -28,8 +28,8 @@ F(S, str, which, "uuid text or name") \
 F(S, str, reason, "for the record, or empty")
 
 #define IPC_FIELDS_credential_ended(F, S) \
-F(S, hash, credential, "SHA-256 of it") \
-F(S, str, principal, "whose it was")
+F(S, hash, credential, "credential_hash() of it; zero: every one of the principal's") \
+F(S, str, principal, "whose it was; empty: only its time is over, so its streams and waiting calls end, and calls under way go on")
 /* clang-format on */
 
 #endif

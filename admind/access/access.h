@@ -1,0 +1,94 @@
+/*
+ * Signed tokens (docs/decisions/0090): the access document that holds, and the
+ * way of a frame that brings a token.
+ *
+ *  rules.h           the document and its rules, without I/O
+ *  document.c        which stored document holds
+ *  access_store.c    storing one for the vault, and giving its seal back
+ *  metadata.c        what gateways tell clients without a valid credential
+ *  judging.c         frames that wait while their token is checked
+ *  identities.h      people whose tokens are remembered
+ */
+#ifndef ACCESS_H
+#define ACCESS_H
+
+#include "op.h"
+#include "rules.h"
+
+enum { ACCESS_WHY_MAX = 400 };
+
+struct access_waiter;
+
+struct access_row {
+	uint64_t serial;
+	struct ipc_hash sha256, seal; /* of the document; of its seal */
+};
+
+struct access {
+	struct compiled *now; /* the document that holds; NULL: nobody comes in
+			       * by a signed token */
+	/* Whether `now` is certain: since the database came, the newest row was
+	 * read, and the vault and admind-check said their word on it. If not,
+	 * no signed token is accepted, and `failure` is the reason. */
+	bool ready;
+	bool settled; /* a first reading came to its end */
+	enum failure failure;
+	unsigned generation; /* number of changes of `now` */
+
+	struct access_row held; /* the row of `now` */
+
+	/* The newest row, as last read. */
+	bool stored; /* there is one */
+	struct access_row newest;
+	char why[ACCESS_WHY_MAX]; /* a sentence if the row does not hold */
+
+	struct access_load *load; /* the reading under way */
+	bool again;               /* read once more after it */
+	STAILQ_HEAD(, access_waiter) waiters;
+};
+
+/* ---- document.c ---- */
+int document_start(struct admind *, struct err *);
+/* Reads the newest document and does what it says. then (may be NULL) runs when
+ * a reading that began after this call came to its end, whatever that was. */
+void document_load(struct admind *, void (*then)(void *), void *arg);
+/* Called when the database is back: no signed token is accepted until the
+ * newest document was read again. */
+void document_db_up(struct admind *);
+/* Reads again if the last reading had trouble. voided: also if the newest
+ * document can't hold; the vault or admind-check may be another process now. */
+void document_retry(struct admind *, bool voided);
+/* Handles NOTIFY mcpbox_access. */
+void document_notified(struct admind *, const char *payload);
+/* Returns whether signed tokens can be judged now: 0, or -1 with err. */
+int document_ready(struct admind *, struct err *);
+/* Writes the members in_force and why into an open object. sha256: of the
+ * document that the object shows; NULL: it shows none. */
+void document_json(
+    struct admind *, const struct ipc_hash *sha256, struct jsonw *);
+
+/* ---- access_store.c: ACCESS_LOAD, ACCESS_STORE ---- */
+int access_store_message(struct link *, struct ipc_frame *);
+
+/* ---- metadata.c ---- */
+/* Sends GW_ACCESS to one gateway, or to all. */
+void metadata_send(struct link *);
+void metadata_tell(struct admind *);
+
+/* ---- judging.c ---- */
+enum {
+	/* Bounds of one listener, so that neither keeps the other waiting.
+	 * admind-check judges one token at a time, in some 100 us; a few on
+	 * their way keep it busy, and an argument's check waits for few. */
+	JUDGING_CHECKS_MAX = 4,
+	JUDGING_FRAMES_MAX = 128,
+	JUDGING_BYTES_MAX = 8 * 1024 * 1024
+};
+/* Takes a gateway's frame if its token must be checked first; later the frame
+ * goes to a->dispatch, or is refused. False: the frame is the caller's. */
+bool judging_takes(struct link *, struct ipc_frame *);
+/* Frees the frames of a link that ended. */
+void judging_link_gone(struct link *);
+unsigned judging_count(const struct admind *); /* frames that wait */
+
+#endif

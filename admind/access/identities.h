@@ -1,0 +1,76 @@
+/*
+ * People who come with signed tokens (docs/decisions/0090).
+ *
+ *  people.c             who is remembered, and with which rights
+ *  identities.c         a token's owner; verdicts of admind-check
+ *  identities_change.c  withdrawals, and what a new document means for people
+ *  identities_seen.c    notes for administrators: who came when
+ */
+#ifndef IDENTITIES_H
+#define IDENTITIES_H
+
+#include "op.h"
+#include "people.h"
+
+struct compiled;
+
+struct withdrawn; /* identities_change.c */
+struct identities {
+	struct people people;
+	struct table withdrawn; /* principals who may not come in */
+	bool ready; /* `withdrawn` was read since the database came */
+	bool reading, again;
+};
+
+int identities_start(struct admind *, struct err *);
+
+/* ---- identities.c ---- */
+/* Returns whether admind-check must judge this token before its owner is known.
+ * False also where that is pointless: identities_find() will say why. */
+bool identities_unknown(
+    struct admind *, enum listener, uint8_t via, struct ipc_bytes credential);
+/*
+ * Finds the rights of the owner of a token that was judged. Adds no reference.
+ * expires_us receives the end of the token. NULL with err: UNAUTHENTICATED, or
+ * FORBIDDEN, with a sentence in ASCII; or the reason why no token can be judged
+ * now.
+ */
+struct token *identities_find(struct admind *, enum listener, uint8_t via,
+    struct ipc_bytes credential, uint64_t *expires_us, struct err *);
+/*
+ * Takes the claims of a token that admind-check found good. 0: it is remembered
+ * now; -1 with err: its owner may not come in (FORBIDDEN), or as above.
+ * principal (PRINCIPAL_MAX + 1 bytes) receives the owner, "" if not known.
+ */
+int identities_learn(struct admind *, enum listener, uint8_t via,
+    const struct ipc_hash *, struct ipc_bytes fields, char *principal,
+    struct err *);
+/* Forgets a token that admind-check refused. Ends what is held for it. */
+void identities_refused(struct admind *, const struct ipc_hash *);
+/* Finds the rights of a remembered person by the name of the permission set at
+ * this listener, or NULL. */
+struct token *identities_of_set(
+    struct admind *, enum listener, struct ipc_bytes set);
+/* Names all permission sets again, after remote_tool_editing changed. */
+void identities_renamed(struct admind *);
+/* Called once a second. Ends tokens whose time is over. */
+void identities_tick(struct admind *);
+
+/* ---- identities_change.c ---- */
+/* Called when the database is back. Nobody comes in by a signed token until all
+ * withdrawn identities were read again. */
+void identities_db_up(struct admind *);
+/* Called once a second. Reads them again if that failed. */
+void identities_retry(struct admind *);
+/* Handles "withdrawn PRINCIPAL" and "restored PRINCIPAL". */
+void identities_notified(struct admind *, const char *payload);
+bool identities_withdrawn(const struct admind *, const char *principal);
+/* Judges all remembered people by a new document. Whoever's issuer record and
+ * rights are the same goes on; everyone else ends. NULL: no document. */
+void identities_judge_again(
+    struct admind *, const struct compiled *from, const struct compiled *to);
+
+/* ---- identities_seen.c ---- */
+void identities_seen_store(struct admind *);
+
+#endif

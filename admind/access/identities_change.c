@@ -1,0 +1,398 @@
+/*
+ * Changes for people who come with signed tokens: an administrator withdraws or
+ * restores an identity, or another document holds.
+ *
+ * Withdrawn principals are in memory, as they were read from the database, with
+ * the changes that were notified since. While the database is not reachable,
+ * nobody comes in by a signed token, and when it is back, nobody does until all
+ * were read again. So a notification that was missed does not matter. The
+ * readings use the connection that brings the notifications, so a reading never
+ * undoes a later one.
+ *
+ * Who loses something ends whole, with all tokens: jobs under way are refused
+ * at their next step, runs are cancelled (also those of tasks), and gateways
+ * drop streams and waiting calls. If such a person has rights in the new
+ * document, the next request brings them.
+ *
+ * Runs of people who are not remembered are judged, too. Their claims are not
+ * known here, but the document tells whether anything changed for their issuer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "ended.h"
+#include "hold.h"
+#include "identities.h"
+#include "ids.h"
+#include "log.h"
+
+struct withdrawn {
+	struct table_node node;
+	bool seen; /* the reading that comes to its end found it */
+	char principal[PRINCIPAL_MAX + 1];
+};
+
+static const struct db_stmt read_withdrawn = {"identities_withdrawn",
+    "SELECT principal FROM mcpbox.identities WHERE withdrawn_at IS NOT NULL",
+    DB_FAST};
+/* Finds open runs of withdrawn identities, in any sandbox. */
+static const struct db_stmt withdrawn_runs = {"identities_withdrawn_runs",
+    "SELECT e.id FROM mcpbox.executions e"
+    " JOIN mcpbox.identities i ON i.principal = e.principal"
+    " WHERE e.state = 'open' AND e.kind IN ('tool', 'test', 'inspect')"
+    " AND i.withdrawn_at IS NOT NULL",
+    DB_FAST};
+/* Finds open runs of all who came with signed tokens. */
+static const struct db_stmt open_runs = {"identities_runs",
+    "SELECT id, principal FROM mcpbox.executions WHERE state = 'open'"
+    " AND kind IN ('tool', 'test', 'inspect')"
+    " AND starts_with(principal, 'oidc:')",
+    DB_FAST};
+
+/* ---- the end of a person ---- */
+
+/* Ends a person, and adds the principal to the array for ended_runs(). */
+static void
+person_end(struct admind *a, struct person *x, const char *why,
+    struct db_array *principals)
+{
+	static const struct ipc_hash every;
+	struct rights *r;
+
+	log_call(LOG_LV_INFO, "identity_ended", NULL, x->principal, "%s", why);
+	LIST_FOREACH(r, &x->rights, entry)
+		r->token->gone = true;
+	people_forget_all(&a->identities->people, x);
+	ended_jobs(a, x->principal);
+	ended_tell(a, &every, x->principal, NULL, NULL);
+	db_a_str(principals, x->principal);
+}
+
+/* ---- withdrawals ---- */
+
+static struct withdrawn *
+find(const struct identities *x, const char *principal)
+{
+	return TABLE_OBJECT(struct withdrawn, node,
+	    table_find(&x->withdrawn, principal, strlen(principal)));
+}
+
+bool
+identities_withdrawn(const struct admind *a, const char *principal)
+{
+	return find(a->identities, principal) != NULL;
+}
+
+/* Adds a principal. Returns false without memory. */
+static bool
+add(struct identities *x, struct ipc_bytes principal)
+{
+	struct withdrawn *w;
+	char text[PRINCIPAL_MAX + 1];
+
+	if (principal.n == 0 || principal.n > PRINCIPAL_MAX)
+		return true; /* it is no principal: no person has it */
+	memcpy(text, principal.p, principal.n);
+	text[principal.n] = '\0';
+	w = find(x, text);
+	if (w == NULL) {
+		w = calloc(1, sizeof(*w));
+		if (w == NULL)
+			return false;
+		memcpy(w->principal, text, principal.n + 1);
+		table_add(&x->withdrawn, &w->node, w->principal, principal.n);
+	}
+	w->seen = true;
+	return true;
+}
+
+/* Ends the work of a principal, remembered or not. */
+static void
+end_principal(struct admind *a, const char *principal)
+{
+	static const struct ipc_hash every;
+	struct person *x = people_person(&a->identities->people, principal);
+	struct db_array one;
+
+	db_array_init(&one, DB_TEXT, IPC_FRAME_MAX);
+	if (x != NULL) {
+		if (x->used_us != 0)
+			identities_seen_store(a);
+		person_end(a, x, "it was withdrawn", &one);
+	} else {
+		ended_jobs(a, principal);
+		ended_tell(a, &every, principal, NULL, NULL);
+		db_a_str(&one, principal);
+	}
+	ended_runs(a, &one);
+	db_array_free(&one);
+}
+
+/* ---- reading them ---- */
+
+static void
+forget_unseen(struct table_node *node, void *arg)
+{
+	struct withdrawn *w = TABLE_OBJECT(struct withdrawn, node, node);
+	struct identities *x = arg;
+
+	if (w->seen)
+		return;
+	table_del(&x->withdrawn, node);
+	free(w);
+}
+
+static void
+mark_unseen(struct table_node *node, void *arg)
+{
+	TABLE_OBJECT(struct withdrawn, node, node)->seen = false;
+}
+
+static void
+got_runs(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct ipc_id id;
+
+	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
+		id = db_id(rows, i, 0);
+		hold_cancel(a, &id, FAILURE_KILLED);
+	}
+}
+
+/* Ends remembered people who are withdrawn. The runs of others are found in the
+ * database. */
+static void
+end_withdrawn(struct admind *a)
+{
+	struct db_array ended;
+	struct person *x;
+
+	db_array_init(&ended, DB_TEXT, IPC_BLOB_MAX);
+	LIST_FOREACH(x, &a->identities->people.all, entry)
+		if (identities_withdrawn(a, x->principal) &&
+		    (x->ncredentials > 0 || x->share->jobs > 0))
+			person_end(a, x, "it was withdrawn", &ended);
+	db_array_free(&ended);
+	db_query(a->db, &withdrawn_runs, NULL, got_runs, a);
+}
+
+static void read_them(struct admind *);
+
+static void
+got_withdrawn(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = arg;
+	struct identities *x = a->identities;
+	bool whole = err == NULL;
+
+	x->reading = false;
+	if (err == NULL) {
+		table_each(&x->withdrawn, mark_unseen, NULL);
+		for (int i = 0; i < db_nrows(rows); i++)
+			whole &= add(x, db_bytes(rows, i, 0));
+	}
+	if (whole) {
+		table_each(&x->withdrawn, forget_unseen, x);
+		x->ready = true;
+		end_withdrawn(a);
+	} else {
+		/* The tick reads again. Until then nobody is let in. */
+		x->ready = false;
+		log_event(LOG_LV_ERR, "identities",
+		    "the withdrawn ones were not read: %s",
+		    err != NULL ? err->text : "out of memory");
+	}
+	if (x->again)
+		read_them(a);
+}
+
+static void
+read_them(struct admind *a)
+{
+	struct identities *x = a->identities;
+
+	x->again = x->reading;
+	if (x->reading)
+		return;
+	x->reading = true;
+	db_query(a->db, &read_withdrawn, NULL, got_withdrawn, a);
+}
+
+void
+identities_db_up(struct admind *a)
+{
+	if (a->identities == NULL)
+		return;
+	a->identities->ready = false;
+	read_them(a);
+}
+
+void
+identities_retry(struct admind *a)
+{
+	if (a->identities != NULL && !a->identities->ready &&
+	    !a->identities->reading && db_is_up(a->db))
+		read_them(a);
+}
+
+void
+identities_notified(struct admind *a, const char *payload)
+{
+	static const char gone[] = "withdrawn ", back[] = "restored ";
+	struct withdrawn *w;
+	const char *principal;
+
+	if (a->identities == NULL)
+		return;
+	if (strncmp(payload, gone, sizeof(gone) - 1) == 0) {
+		principal = payload + sizeof(gone) - 1;
+		if (!add(a->identities, ipc_str(principal)))
+			identities_db_up(a); /* nobody is let in */
+		end_principal(a, principal);
+	} else if (strncmp(payload, back, sizeof(back) - 1) == 0) {
+		w = find(a->identities, payload + sizeof(back) - 1);
+		if (w != NULL) {
+			table_del(&a->identities->withdrawn, &w->node);
+			free(w);
+		}
+	}
+}
+
+/* ---- another document ---- */
+
+static bool
+same(struct ipc_bytes a, struct ipc_bytes b)
+{
+	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+}
+
+/* Returns whether this token has the same rights by the new document. */
+static bool
+keeps(const struct credential *c, const struct compiled *from,
+    const struct compiled *to)
+{
+	const struct token *t = c->rights->token;
+	const struct access_set *set;
+	const struct issuer *was, *is;
+	struct claims claims;
+
+	if (claims_read(&claims, ipc_bytes(c->claims.p, c->claims.len), NULL) ==
+	    -1)
+		return false;
+	was = issuers_named(from, claims.issuer);
+	is = issuers_named(to, claims.issuer);
+	if (was == NULL || is == NULL || !same(was->record, is->record))
+		return false;
+	set = rules_set(to, &claims);
+	return set != NULL &&
+	    rules_scopes(is, set, &claims) == t->permit.scopes &&
+	    strcmp(set->allow, t->permit.allow) == 0 &&
+	    strcmp(set->deny, t->permit.deny) == 0;
+}
+
+static bool
+keeps_all(const struct person *x, const struct compiled *from,
+    const struct compiled *to)
+{
+	struct credential *c;
+
+	TAILQ_FOREACH(c, &x->credentials, entry)
+		if (!keeps(c, from, to))
+			return false;
+	return true;
+}
+
+/* Runs whose principals are not remembered: an issuer that is gone, or about
+ * which anything changed, ends them. */
+struct judged_runs {
+	struct admind *a;
+	unsigned n;
+	char name[ACCESS_ISSUERS_MAX][ACCESS_NAME_MAX + 1]; /* unchanged */
+};
+
+/* Returns whether a principal is of an issuer about which nothing changed. */
+static bool
+undisturbed(const struct judged_runs *j, struct ipc_bytes principal)
+{
+	size_t n;
+
+	for (unsigned i = 0; i < j->n; i++) {
+		n = strlen(j->name[i]);
+		if (principal.n > n + 6 &&
+		    memcmp(principal.p + 5, j->name[i], n) == 0 &&
+		    principal.p[5 + n] == ':')
+			return true;
+	}
+	return false;
+}
+
+static void
+got_open(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct judged_runs *j = arg;
+	char principal[PRINCIPAL_MAX + 1];
+	struct person *x;
+	struct ipc_id id;
+
+	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
+		if (undisturbed(j, db_bytes(rows, i, 1)))
+			continue;
+		x = db_text(rows, i, 1, principal, sizeof(principal))
+		    ? people_person(&j->a->identities->people, principal)
+		    : NULL;
+		/* One who is remembered was judged by his claims. */
+		if (x != NULL && x->ncredentials > 0)
+			continue;
+		id = db_id(rows, i, 0);
+		hold_cancel(j->a, &id, FAILURE_KILLED);
+	}
+	free(j);
+}
+
+static void
+judge_runs(
+    struct admind *a, const struct compiled *from, const struct compiled *to)
+{
+	struct judged_runs *j = calloc(1, sizeof(*j));
+
+	if (j == NULL) {
+		log_event(LOG_LV_ERR, "memory", "runs of a former document");
+		return;
+	}
+	j->a = a;
+	for (unsigned i = 0; to != NULL && i < to->nissuers; i++) {
+		struct ipc_bytes name = to->issuer[i].name;
+
+		/* At start there is no former document to compare with. */
+		if (from == NULL || rules_same(from, to, name)) {
+			memcpy(j->name[j->n], name.p, name.n);
+			j->n++;
+		}
+	}
+	db_query(a->db, &open_runs, NULL, got_open, j);
+}
+
+void
+identities_judge_again(
+    struct admind *a, const struct compiled *from, const struct compiled *to)
+{
+	struct db_array ended;
+	struct person *x;
+
+	if (a->identities == NULL)
+		return;
+	identities_seen_store(a);
+	db_array_init(&ended, DB_TEXT, IPC_BLOB_MAX);
+	LIST_FOREACH(x, &a->identities->people.all, entry)
+		if (x->ncredentials > 0 ? !keeps_all(x, from, to)
+					: x->share->jobs > 0 &&
+			    !rules_same(from, to, ipc_str(x->issuer)))
+			person_end(
+			    a, x, "another access document holds", &ended);
+	if (ended.n > 0)
+		ended_runs(a, &ended);
+	db_array_free(&ended);
+	judge_runs(a, from, to);
+}

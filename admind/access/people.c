@@ -1,0 +1,221 @@
+/* See people.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "people.h"
+
+int
+people_init(struct people *p)
+{
+	memset(p, 0, sizeof(*p));
+	LIST_INIT(&p->all);
+	if (table_init(&p->by_principal, PEOPLE_CREDENTIALS_MAX) == -1)
+		return -1;
+	if (table_init(&p->by_hash, PEOPLE_CREDENTIALS_MAX) == 0)
+		return 0;
+	table_free(&p->by_principal);
+	return -1;
+}
+
+struct person *
+people_person(const struct people *p, const char *principal)
+{
+	return TABLE_OBJECT(struct person, node,
+	    table_find(&p->by_principal, principal, strlen(principal)));
+}
+
+struct credential *
+people_credential(const struct people *p, const struct ipc_hash *hash)
+{
+	return TABLE_OBJECT(struct credential, node,
+	    table_find(&p->by_hash, hash, sizeof(*hash)));
+}
+
+struct person *
+people_make(struct people *p, const char *principal)
+{
+	struct person *x = people_person(p, principal);
+	size_t n = strlen(principal);
+
+	if (x != NULL || n > PRINCIPAL_MAX)
+		return x;
+	x = calloc(1, sizeof(*x));
+	if (x == NULL)
+		return NULL;
+	x->share = token_share_new();
+	if (x->share == NULL) {
+		free(x);
+		return NULL;
+	}
+	memcpy(x->principal, principal, n + 1);
+	LIST_INIT(&x->rights);
+	TAILQ_INIT(&x->credentials);
+	table_add(&p->by_principal, &x->node, x->principal, n);
+	LIST_INSERT_HEAD(&p->all, x, entry);
+	return x;
+}
+
+/* ---- rights ---- */
+
+static bool
+equal(const struct token *t, unsigned scopes, const char *allow,
+    const char *deny, unsigned listeners)
+{
+	return t->permit.scopes == scopes && t->listeners == listeners &&
+	    strcmp(t->permit.allow, allow) == 0 &&
+	    strcmp(t->permit.deny, deny) == 0;
+}
+
+struct rights *
+people_rights(struct person *x, unsigned scopes, const char *allow,
+    const char *deny, unsigned listeners, bool *made)
+{
+	struct rights *r;
+	struct token *t;
+
+	*made = false;
+	LIST_FOREACH(r, &x->rights, entry)
+		if (equal(r->token, scopes, allow, deny, listeners))
+			return r;
+	r = calloc(1, sizeof(*r));
+	t = r != NULL ? token_new(x->share) : NULL;
+	if (t == NULL) {
+		free(r);
+		return NULL;
+	}
+	t->permit.scopes = scopes;
+	t->permit.allow = strdup(allow);
+	t->permit.deny = strdup(deny);
+	t->listeners = listeners;
+	memcpy(t->principal, x->principal, sizeof(t->principal));
+	if (t->permit.allow == NULL || t->permit.deny == NULL) {
+		token_unref(t);
+		free(r);
+		return NULL;
+	}
+	r->token = t;
+	LIST_INSERT_HEAD(&x->rights, r, entry);
+	*made = true;
+	return r;
+}
+
+static void
+rights_drop(struct rights *r)
+{
+	LIST_REMOVE(r, entry);
+	token_unref(r->token);
+	free(r);
+}
+
+/* ---- tokens ---- */
+
+void
+people_forget(struct people *p, struct credential *c)
+{
+	struct rights *r = c->rights;
+
+	table_del(&p->by_hash, &c->node);
+	TAILQ_REMOVE(&c->person->credentials, c, entry);
+	c->person->ncredentials--;
+	p->ncredentials--;
+	p->bytes -= c->claims.len;
+	buf_free(&c->claims);
+	free(c);
+	if (--r->credentials == 0)
+		rights_drop(r);
+}
+
+void
+people_forget_all(struct people *p, struct person *x)
+{
+	struct credential *c;
+
+	while ((c = TAILQ_FIRST(&x->credentials)) != NULL)
+		people_forget(p, c);
+}
+
+/* Makes room: forgets the oldest token of the person who has most. Of several
+ * people who have the same number, it is the one whose oldest is older. */
+static void
+push_out(struct people *p)
+{
+	struct credential *c, *worst = NULL;
+	struct person *x;
+
+	LIST_FOREACH(x, &p->all, entry) {
+		c = TAILQ_FIRST(&x->credentials);
+		if (c == NULL)
+			continue;
+		if (worst == NULL ||
+		    x->ncredentials > worst->person->ncredentials ||
+		    (x->ncredentials == worst->person->ncredentials &&
+			c->age < worst->age))
+			worst = c;
+	}
+	if (worst != NULL)
+		people_forget(p, worst);
+}
+
+struct credential *
+people_remember(struct people *p, struct person *x, struct rights *r,
+    const struct ipc_hash *hash, struct ipc_bytes claims)
+{
+	struct credential *c = calloc(1, sizeof(*c)), *former;
+
+	if (c == NULL)
+		return NULL;
+	buf_init(&c->claims, IPC_FRAME_MAX);
+	buf_put(&c->claims, claims.p, claims.n);
+	if (c->claims.failed) {
+		buf_free(&c->claims);
+		free(c);
+		return NULL;
+	}
+	/* Its rights must outlive those that are forgotten now. */
+	r->credentials++;
+	former = people_credential(p, hash);
+	if (former != NULL)
+		people_forget(p, former);
+	while (x->ncredentials >= PERSON_CREDENTIALS_MAX)
+		people_forget(p, TAILQ_FIRST(&x->credentials));
+	while (p->ncredentials > 0 &&
+	    (p->ncredentials >= PEOPLE_CREDENTIALS_MAX ||
+		p->bytes + c->claims.len > PEOPLE_BYTES_MAX))
+		push_out(p);
+	c->person = x;
+	c->rights = r;
+	c->hash = *hash;
+	c->age = ++p->age;
+	table_add(&p->by_hash, &c->node, &c->hash, sizeof(c->hash));
+	TAILQ_INSERT_TAIL(&x->credentials, c, entry);
+	x->ncredentials++;
+	p->ncredentials++;
+	p->bytes += c->claims.len;
+	return c;
+}
+
+void
+people_tidy(struct people *p)
+{
+	struct person *x, *next;
+	struct rights *r, *after;
+
+	for (x = LIST_FIRST(&p->all); x != NULL; x = next) {
+		next = LIST_NEXT(x, entry);
+		/* made for a token that then could not be remembered */
+		for (r = LIST_FIRST(&x->rights); r != NULL; r = after) {
+			after = LIST_NEXT(r, entry);
+			if (r->credentials == 0)
+				rights_drop(r);
+		}
+		/* The share stays as long as a request of the person is in
+		 * work, or he could take a second one. */
+		if (x->ncredentials > 0 || x->share->refs > 1 ||
+		    x->used_us != 0)
+			continue;
+		table_del(&p->by_principal, &x->node);
+		LIST_REMOVE(x, entry);
+		token_share_unref(x->share);
+		free(x);
+	}
+}

@@ -1,0 +1,103 @@
+/*
+ * The access document in memory, the claims of a signed token, and the decision
+ * between them. Pure: bytes in, structs out (docs/decisions/0090).
+ *
+ *  compiled.c  the document, from the fields that admind-check made
+ *  claims.c    the claims, likewise
+ *  issuers.c   which issuer a token may be of
+ *  rules.c     which permission set the claims get, and which rights follow
+ *
+ * admind-check reads hostile bytes and may have been taken over by them. So its
+ * fields are read strictly: a length, a number or a name that can't be is an
+ * error, and the document or the token counts for nothing.
+ */
+#ifndef RULES_H
+#define RULES_H
+
+#include <stdbool.h>
+
+#include "access_fields.h"
+#include "buf.h"
+#include "bytes.h"
+#include "err.h"
+#include "ipc_values.h"
+
+struct issuer {
+	struct ipc_bytes record; /* the whole record, with its keys */
+	struct ipc_bytes name, url;
+	unsigned listeners;             /* mask of 1 << enum listener */
+	uint8_t via;                    /* enum credential_via */
+	uint64_t leeway_us, max_age_us; /* max_age_us 0: not asked */
+	bool narrows; /* the token's scopes narrow those of the set */
+};
+
+struct rule {
+	const struct issuer *issuer;
+	const struct access_set *set;
+	enum rule_claim claim;
+	struct ipc_bytes record; /* its values are fields RULE_VALUE */
+};
+
+struct access_set {
+	struct ipc_bytes record, name;
+	unsigned scopes;    /* mask of enum permit_scope */
+	char *allow, *deny; /* one pattern a line; owned */
+};
+
+/* A document. All bytes point into `fields`. */
+struct compiled {
+	struct buf fields;
+	struct ipc_bytes resource; /* empty: there are no issuers */
+	struct issuer issuer[ACCESS_ISSUERS_MAX];
+	struct rule rule[ACCESS_RULES_MAX];
+	struct access_set set[ACCESS_SETS_MAX];
+	unsigned nissuers, nrules, nsets;
+};
+
+/* The claims of a token, borrowed from the fields. */
+struct claims {
+	struct ipc_bytes issuer, sub, email, client;
+	struct ipc_bytes group[JWT_GROUPS_MAX];
+	unsigned ngroups;
+	unsigned scopes; /* mask of enum permit_scope; 0 if it names none */
+	uint64_t exp_us, iat_us; /* iat_us 0: the token has none */
+};
+
+/* Reads the fields of CHECK_ACCESS, which are copied. Returns NULL with err if
+ * they are malformed, or without memory. */
+struct compiled *compiled_new(struct ipc_bytes fields, struct err *);
+void compiled_free(struct compiled *); /* NULL is harmless */
+
+/* Reads the fields of CHECK_JWT, which must outlive the claims. 0 or -1. */
+int claims_read(struct claims *, struct ipc_bytes fields, struct err *);
+
+/* Returns the issuer of this name; NULL: there is none. */
+const struct issuer *issuers_named(
+    const struct compiled *, struct ipc_bytes name);
+/* Returns whether any issuer serves this listener in this header. */
+bool issuers_serve(const struct compiled *, unsigned listener, uint8_t via);
+/* Returns whether any issuer serves this listener. */
+bool issuers_at(const struct compiled *, unsigned listener);
+/* Appends the records of those issuers, as fields ACCESS_ISSUER. */
+void issuers_put(
+    const struct compiled *, unsigned listener, uint8_t via, struct buf *);
+/* Returns the latest moment (Unix time in us) at which a token with these
+ * claims, accepted at now_us, may still be used. It is `exp`; or, if the token
+ * was accepted after that, `exp` and the issuer's leeway. It is earlier if the
+ * issuer asks for an age. */
+uint64_t issuers_until(
+    const struct issuer *, const struct claims *, uint64_t now_us);
+
+/* Returns the set of the first rule that fits; NULL: none does. */
+const struct access_set *rules_set(
+    const struct compiled *, const struct claims *);
+/* Returns the scopes that a person gets: those of the set, and of the token if
+ * the issuer narrows. */
+unsigned rules_scopes(
+    const struct issuer *, const struct access_set *, const struct claims *);
+/* Returns whether all that the documents say about this issuer's people is the
+ * same: the issuer's record, its rules in their order, and their sets. */
+bool rules_same(
+    const struct compiled *, const struct compiled *, struct ipc_bytes issuer);
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * ACCESS_SET and ACCESS_CHECK.
+ *
+ * The access document decides which strangers become users, so it is set by an
+ * administrator's login that we know, or by uid 0. admind may not send
+ * ACCESS_SET. A taken-over admind gains nothing by ACCESS_CHECK: it learns only
+ * whether a seal that it holds is ours. A person who writes rows into the
+ * database, or who restores an old backup of it, gains nothing either: an
+ * honest admind uses no document that we did not seal, and none older than the
+ * newest that we saw. A restart of the vault forgets the newest one.
+ *
+ * We do not parse the document. admind has admind-check parse it before it
+ * commits, and answers us with the errors.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "bounds.h"
+#include "ids.h"
+#include "log.h"
+#include "requests.h"
+
+struct access_op {
+	struct vault *v;
+	struct vault_ref ref;
+	struct buf document;
+	struct ipc_hash hash, seen;
+	char actor[ACCESS_ACTOR_MAX + 1];
+	struct access made;
+};
+
+static void
+op_free(struct access_op *op)
+{
+	op->v->ops--;
+	buf_free(&op->document);
+	free(op);
+}
+
+static void
+refuse(struct access_op *op, enum failure failure, const char *message)
+{
+	callers_refuse(op->v, op->ref, failure, message);
+	op_free(op);
+}
+
+/* Takes admind's answer. A document that was not committed does not hold, and
+ * the one before goes on to hold. */
+static void
+on_stored(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct access_op *op = arg;
+	const struct access *a = &op->made;
+	struct ipc_access_state s = {0};
+
+	if (f == NULL || f->type != IPC_OK) {
+		callers_refuse_as(op->v, op->ref, f, gone);
+		op_free(op);
+		return;
+	}
+	access_take(a, now_us(), &op->v->access);
+	log_event(LOG_LV_INFO, "access_set", "%s: %zu bytes", a->actor,
+	    op->document.len);
+	s.serial = a->serial;
+	s.actor = ipc_str(a->actor);
+	s.document = a->document;
+	callers_answer(op->v, op->ref, IPC_ACCESS_STATE, &s);
+	op_free(op);
+}
+
+static void
+store(struct access_op *op, const struct access *was)
+{
+	struct ipc_access_store m = {0};
+	struct buf seal;
+	struct err err;
+
+	buf_init(&seal, ACCESS_SEAL_MAX);
+	if (access_make(op->v->keys, was, &op->hash, ipc_str(op->actor),
+		now_us(), &seal, &op->made, &err) == -1) {
+		buf_free(&seal);
+		refuse(op, err.failure, err.text);
+		return;
+	}
+	m.serial = op->made.serial;
+	m.actor = ipc_str(op->actor);
+	m.seal = ipc_bytes(seal.p, seal.len);
+	m.document = ipc_bytes(op->document.p, op->document.len);
+	if (callers_ask(op->v, IPC_ACCESS_STORE, &m, on_stored, op) == -1)
+		refuse(op, FAILURE_BUSY, "admind is not connected");
+	buf_free(&seal);
+}
+
+/*
+ * Compares the document that the change was made from with the one that admind
+ * has. If admind has an older one than we know, ours counts. If admind has one
+ * that we did not seal and we know none (another key's, after a restore), there
+ * is nothing to compare: that document does not hold, and a person must be able
+ * to replace it.
+ */
+static void
+on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	static const struct ipc_hash none;
+	struct access_op *op = arg;
+	struct access was = {0};
+	struct ipc_access_sealed s;
+	bool first, foreign;
+	struct err err;
+
+	if (f == NULL || f->type != IPC_ACCESS_SEALED ||
+	    ipc_decode(f, &s, NULL) == -1) {
+		callers_refuse_as(op->v, op->ref, f, gone);
+		op_free(op);
+		return;
+	}
+	foreign = access_read(op->v->keys, s.seal, &was, &err) == -1;
+	if (foreign && err.failure == FAILURE_BUSY) {
+		refuse(op, err.failure, err.text);
+		return;
+	}
+	access_take(&was, now_us(), &op->v->access);
+	if (!access_ahead(&was, now_us()))
+		was = op->v->access;
+	first = memcmp(&op->seen, &none, sizeof(none)) == 0;
+	if (first && was.serial != 0)
+		refuse(op, FAILURE_HASH_REQUIRED,
+		    "there is an access document: name the hash of what was "
+		    "read");
+	else if (!first && !(foreign && s.seal.n > 0 && was.serial == 0) &&
+	    !ct_equal(op->seen.b, was.document.b, sizeof(op->seen.b)))
+		refuse(op, FAILURE_HASH_MISMATCH,
+		    "the access document was changed meanwhile: read it again");
+	else
+		store(op, &was);
+}
+
+static int
+set(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_access_load load = {0};
+	struct ipc_access_set m;
+	struct access_op *op;
+	struct err err;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (!callers_room(port) || (op = calloc(1, sizeof(*op))) == NULL) {
+		callers_refuse(port->v, callers_ref(port, peer, m.request),
+		    FAILURE_BUSY, "too many requests at once");
+		return 0;
+	}
+	port->v->ops++;
+	op->v = port->v;
+	op->ref = callers_ref(port, peer, m.request);
+	buf_init(&op->document, ACCESS_DOCUMENT_MAX);
+	if (policies_who(port, m.token, "the access document", op->actor,
+		&err) == -1) {
+		(void)audit_event(port->v,
+		    op->actor[0] != '\0' ? op->actor : "unknown",
+		    "access_refused", "access document", "{}", NULL, NULL);
+		refuse(op, err.failure, err.text);
+		return 0;
+	}
+	if (m.document.n == 0) {
+		refuse(op, FAILURE_INVALID_PARAMS,
+		    "the access document is empty: {} turns signed tokens off");
+		return 0;
+	}
+	buf_put(&op->document, m.document.p, m.document.n);
+	if (op->document.failed) {
+		refuse(op, FAILURE_BUSY, "out of memory");
+		return 0;
+	}
+	sha256(m.document.p, m.document.n, &op->hash);
+	op->seen = m.seen;
+	if (callers_ask(op->v, IPC_ACCESS_LOAD, &load, on_loaded, op) == -1)
+		refuse(op, FAILURE_BUSY, "admind is not connected");
+	return 0;
+}
+
+static int
+check(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	struct ipc_access_check m;
+	struct err err;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (access_check(port->v->keys, m.seal, &m.document, now_us(),
+		&port->v->access, &err) == -1)
+		(void)ipc_refuse(peer, m.request, err.failure, err.text,
+		    err.failure == FAILURE_BUSY ? 1000 : 0);
+	else
+		(void)ipc_answer_ok(peer, m.request);
+	return 0;
+}
+
+int
+access_message(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
+{
+	return f->type == IPC_ACCESS_SET ? set(port, peer, f)
+					 : check(port, peer, f);
+}

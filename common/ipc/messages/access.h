@@ -1,0 +1,40 @@
+/* The access document: who may come in with a signed token of which issuer.
+ * People set it at the vault, admind stores and applies it. */
+#ifndef IPC_MESSAGES_ACCESS_H
+#define IPC_MESSAGES_ACCESS_H
+
+/* clang-format off */
+#define IPC_MESSAGES_ACCESS(M) \
+M(270, ACCESS_SET, access_set, REQ, WEB|CTL, VAULT, OPEN, ACCESS_DOCUMENT_MAX, "this document holds from now on; answered by ACCESS_STATE or REFUSED") \
+M(271, ACCESS_STATE, access_state, ANS, VAULT, WEB|CTL, OPEN, 0, "the document that was stored") \
+M(272, ACCESS_LOAD, access_load, REQ, VAULT, ADMIND, OPEN, 0, "the seal of the newest stored document") \
+M(273, ACCESS_SEALED, access_sealed, ANS, ADMIND, VAULT, OPEN, 0, "it") \
+M(274, ACCESS_STORE, access_store, REQ, VAULT, ADMIND, OPEN, ACCESS_DOCUMENT_MAX, "commit a document, if it is valid; answered by OK or REFUSED") \
+M(275, ACCESS_CHECK, access_check, REQ, ADMIND, VAULT, OPEN, 0, "is this a seal of ours over this document, and none older than the newest that is known? answered by OK or REFUSED")
+
+#define IPC_FIELDS_access_set(F, S) \
+F(S, str, token, "login token of an administrator; empty from CTL") \
+F(S, hash, seen, "SHA-256 of the document that the change was made from; zero: there was none") \
+F(S, blob, document, "JSON, as docs/ACCESS.md describes; empty is refused: {} turns signed tokens off")
+
+#define IPC_FIELDS_access_state(F, S) \
+F(S, u64, serial, "Unix time in us of the change, later than the one before") \
+F(S, str, actor, "administrator's name, or root") \
+F(S, hash, document, "SHA-256 of the document")
+
+#define IPC_FIELDS_access_load(F, S)
+
+#define IPC_FIELDS_access_sealed(F, S) F(S, bytes, seal, "as ACCESS_STORE brought it; empty: there is none")
+
+#define IPC_FIELDS_access_store(F, S) \
+F(S, u64, serial, "as in ACCESS_STATE") \
+F(S, str, actor, "administrator's name, or root") \
+F(S, bytes, seal, "admind/vault/seals/macs.h, purpose ACCESS") \
+F(S, blob, document, "JSON")
+
+#define IPC_FIELDS_access_check(F, S) \
+F(S, hash, document, "SHA-256 of the document") \
+F(S, bytes, seal, "as ACCESS_STORE brought it")
+/* clang-format on */
+
+#endif

@@ -1,0 +1,128 @@
+/* The answers of admind-check to CHECK_ACCESS and CHECK_JWT, as fields. */
+#ifndef ACCESS_SAID_H
+#define ACCESS_SAID_H
+
+#include <string.h>
+
+#include "access_fields.h"
+#include "buf.h"
+#include "listener.h"
+#include "permit.h"
+#include "rules.h"
+#include "tlv.h"
+#include "unit.h"
+
+enum {
+	LOCALLY = 1 << LISTENER_LOCAL,
+	REMOTELY = 1 << LISTENER_TUNNEL,
+	LEEWAY_S = 60
+};
+
+struct said_issuer {
+	const char *name, *url;
+	unsigned listeners;
+	uint8_t via, narrows;
+	uint64_t max_age_s;
+	const char *key;
+};
+
+static inline void
+put_byte(struct buf *b, uint8_t tag, unsigned value)
+{
+	uint8_t byte = (uint8_t)value;
+
+	tlv_put(b, tag, &byte, 1);
+}
+
+static inline void
+put_record(struct buf *out, uint8_t tag, struct buf *record)
+{
+	tlv_put(out, tag, record->p, record->len);
+	buf_free(record);
+}
+
+static inline void
+say_issuer(struct buf *out, const struct said_issuer *s)
+{
+	struct buf b, key;
+
+	buf_init(&b, IPC_FRAME_MAX);
+	buf_init(&key, IPC_FRAME_MAX);
+	tlv_puts(&b, ISSUER_NAME, s->name);
+	tlv_puts(&b, ISSUER_URL, s->url);
+	tlv_puts(&b, ISSUER_AUDIENCE, "https://mcp.example.org/mcp");
+	put_byte(&b, ISSUER_ALGORITHM, JWT_ES256);
+	put_byte(&b, ISSUER_VIA, s->via);
+	put_byte(&b, ISSUER_LISTENERS, s->listeners);
+	tlv_put_u64(&b, ISSUER_LEEWAY_S, LEEWAY_S);
+	tlv_put_u64(&b, ISSUER_MAX_AGE_S, s->max_age_s);
+	put_byte(&b, ISSUER_SCOPES, s->narrows);
+	tlv_puts(&key, KEY_SPKI, s->key != NULL ? s->key : "KEY");
+	put_record(&b, ISSUER_KEY, &key);
+	put_record(out, ACCESS_ISSUER, &b);
+}
+
+/* values: up to three, NULL after the last. */
+static inline void
+say_rule(struct buf *out, const char *issuer, enum rule_claim claim,
+    const char *const values[3], const char *set)
+{
+	struct buf b;
+
+	buf_init(&b, IPC_FRAME_MAX);
+	tlv_puts(&b, RULE_ISSUER, issuer);
+	put_byte(&b, RULE_CLAIM, claim);
+	for (int i = 0; i < 3 && values[i] != NULL; i++)
+		tlv_puts(&b, RULE_VALUE, values[i]);
+	tlv_puts(&b, RULE_SET, set);
+	put_record(out, ACCESS_RULE, &b);
+}
+
+/* scopes, allow, deny: words with a space between two. */
+static inline void
+say_set(struct buf *out, const char *name, const char *scopes,
+    const char *allow, const char *deny)
+{
+	const char *lists[] = {scopes, allow, deny};
+	struct buf b;
+	size_t n;
+
+	buf_init(&b, IPC_FRAME_MAX);
+	tlv_puts(&b, SET_NAME, name);
+	for (int i = 0; i < 3; i++)
+		for (const char *p = lists[i]; *p != '\0';
+		    p += n + (p[n] == ' ')) {
+			n = strcspn(p, " ");
+			tlv_put(&b, (uint8_t)(SET_SCOPE + i), p, n);
+		}
+	put_record(out, ACCESS_SET, &b);
+}
+
+struct said_claims {
+	const char *issuer, *sub, *email, *client, *group[3];
+	unsigned scopes;
+	uint64_t exp_us, iat_us;
+};
+
+static inline void
+say_claims(struct buf *out, const struct said_claims *c)
+{
+	tlv_puts(out, JWT_ISSUER, c->issuer != NULL ? c->issuer : "pocket");
+	tlv_puts(out, JWT_SUB, c->sub != NULL ? c->sub : "ann");
+	if (c->email != NULL)
+		tlv_puts(out, JWT_EMAIL, c->email);
+	if (c->client != NULL)
+		tlv_puts(out, JWT_CLIENT, c->client);
+	for (int i = 0; i < 3 && c->group[i] != NULL; i++)
+		tlv_puts(out, JWT_GROUP, c->group[i]);
+	if (c->scopes != 0)
+		put_byte(out, JWT_SCOPES, c->scopes);
+	tlv_put_u64(out, JWT_EXP_US, c->exp_us);
+	if (c->iat_us != 0)
+		tlv_put_u64(out, JWT_IAT_US, c->iat_us);
+}
+
+static const struct said_issuer pocket = {
+    .name = "pocket", .url = "https://id.example.org", .listeners = REMOTELY};
+
+#endif
