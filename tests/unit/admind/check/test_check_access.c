@@ -93,12 +93,13 @@ makes(const char *text, const char *want)
 	check_free(&c);
 }
 
-#define RES "'resource':'https://mcp.example.org/mcp'"
-#define IS  "'name':'pocket','issuer':'https://id.example.org'"
-#define JWKS "'jwks':{'keys':[KEY]}"
-#define ISSUER(more) \
-	"{" RES ",'issuers':[{" IS "," JWKS more "}]}"
-#define SETS "'permission_sets':[{'name':'family','scopes':['tools:read'],'allow':['*']}]"
+#define RES          "'resource':'https://mcp.example.org/mcp'"
+#define IS           "'name':'pocket','issuer':'https://id.example.org'"
+#define JWKS         "'jwks':{'keys':[KEY]}"
+#define ISSUER(more) "{" RES ",'issuers':[{" IS "," JWKS more "}]}"
+#define SETS                                                                   \
+	"'permission_sets':[{'name':'family','scopes':['tools:read'],'allow':" \
+	"['*']}]"
 #define RULE(rule) \
 	"{" RES ",'issuers':[{" IS "," JWKS "}],'rules':[" rule "]," SETS "}"
 #define SET(set) "{'permission_sets':[" set "]}"
@@ -115,13 +116,13 @@ good(void **state)
 	    "2=https://id.example.org 3=https://mcp.example.org/mcp 4=3 5=0 "
 	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 key }");
 	/* And all that may be said. */
-	makes(ISSUER(
-	    ",'audiences':['tag','https://a.example/'],"
-	    "'algorithms':['ES256'],'header':'cf-access-jwt-assertion',"
-	    "'listeners':['tunnel','local'],'leeway_seconds':0,"
-	    "'max_age_seconds':60,'types':['','Application/AT+jwt'],"
-	    "'email':'trusted','clients':['a','b'],'scopes':'token',"
-	    "'id_tokens':true"),
+	makes(
+	    ISSUER(",'audiences':['tag','https://a.example/'],"
+		   "'algorithms':['ES256'],'header':'cf-access-jwt-assertion',"
+		   "'listeners':['tunnel','local'],'leeway_seconds':0,"
+		   "'max_age_seconds':60,'types':['','Application/AT+jwt'],"
+		   "'email':'trusted','clients':['a','b'],'scopes':'token',"
+		   "'id_tokens':true"),
 	    "1=https://mcp.example.org/mcp 2{1=pocket "
 	    "2=https://id.example.org 3=tag 3=https://a.example/ 4=3 5=1 "
 	    "6=6 7=0 8=60 9= 9=at+jwt 10=1 11=a 11=b 12=1 13=1 key }");
@@ -147,15 +148,14 @@ good_urls(void **state)
 {
 	static const char *const all[] = {"https://a.example/realms/x",
 	    "https://a.example/", "https://a.example:8443", "http://localhost",
-	    "http://127.0.0.1:8080/x", "http://[::1]:9", "https://[2001:db8::1]",
-	    "https://A.example", "https://10.1.2.3"};
+	    "http://127.0.0.1:8080/x", "http://[::1]:9",
+	    "https://[2001:db8::1]", "https://A.example", "https://10.1.2.3"};
 	char text[1024];
 	struct check c;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		snprintf(text, sizeof(text),
-		    "{" RES
-		    ",'issuers':[{'name':'a','issuer':'%s'," JWKS "}]}",
+		    "{" RES ",'issuers':[{'name':'a','issuer':'%s'," JWKS "}]}",
 		    all[i]);
 		checks(&c, text);
 		if (!c.ok)
@@ -242,26 +242,31 @@ not_json(void **state)
 	}
 }
 
-/* Appends `n` entries, of which %u is the number, to a list. */
+/* Writes a list of n entries: # in an entry is its number. */
 static void
 repeat(char *out, size_t max, const char *entry, unsigned n)
 {
-	char one[SIGNER_JWK_MAX + 256];
 	size_t len = strlen(out);
 
 	for (unsigned i = 0; i < n; i++) {
-		const char *at = strchr(entry, '#');
-
-		snprintf(one, sizeof(one), "%s%.*s%u%s", i > 0 ? "," : "",
-		    (int)(at - entry), entry, i, at + 1);
-		assert_true(len + strlen(one) < max);
-		strcpy(out + len, one);
-		len += strlen(one);
+		if (i > 0)
+			out[len++] = ',';
+		for (const char *p = entry; *p != '\0'; p++) {
+			assert_true(len + 16 < max);
+			if (*p == '#')
+				len += (size_t)snprintf(
+				    out + len, max - len, "%u", i);
+			else
+				out[len++] = *p;
+		}
 	}
+	out[len] = '\0';
 }
 
+/* Checks a document with n entries between two texts. Returns whether it is
+ * taken; if not, the list is at `pointer`. */
 static bool
-bounded(const char *before, const char *entry, unsigned n, const char *after,
+takes(const char *before, const char *entry, unsigned n, const char *after,
     const char *pointer)
 {
 	static char text[TEXT_MAX];
@@ -270,7 +275,7 @@ bounded(const char *before, const char *entry, unsigned n, const char *after,
 
 	snprintf(text, sizeof(text), "%s", before);
 	repeat(text, sizeof(text) - 1024, entry, n);
-	strncat(text, after, 512);
+	strncat(text, after, 1023);
 	checks(&c, text);
 	ok = c.ok;
 	if (!ok)
@@ -279,16 +284,85 @@ bounded(const char *before, const char *entry, unsigned n, const char *after,
 	return ok;
 }
 
-#define BOUND(before, entry, max, after, pointer)                            \
-	do {                                                                 \
-		assert_true(bounded(before, entry, max, after, pointer));    \
-		assert_false(                                                \
-		    bounded(before, entry, (max) + 1, after, pointer));      \
-	} while (0)
+#define ONE "{" RES ",'issuers':[{" IS ","
 
+/* Each list ends where its bound is. */
 static void
 bounds(void **state)
 {
-	BOUND("{" RES ",'issuers':[", "{'name':'i#','issuer':'https://x/'," JWKS "}",
-	    1, "]}", "/none") /* one: the URLs are the same after that */;
+	static const struct {
+		const char *before, *entry, *after, *pointer;
+		unsigned max;
+	} all[] = {
+	    {"{" RES ",'issuers':[",
+		"{'name':'i#','issuer':'https://i#.example'," JWKS "}", "]}",
+		"/issuers", ACCESS_ISSUERS_MAX},
+	    {ONE "'jwks':{'keys':[",
+		"{'kty':'OKP','crv':'Ed25519','kid':'k#','x':"
+		"'11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'}",
+		"]}}]}", "/issuers/0/jwks/keys", ACCESS_KEYS_MAX},
+	    {ONE JWKS ",'audiences':[", "'a#'", "]}]}", "/issuers/0/audiences",
+		ACCESS_AUDIENCES_MAX},
+	    {ONE JWKS ",'clients':[", "'a#'", "]}]}", "/issuers/0/clients",
+		ACCESS_CLIENTS_MAX},
+	    {ONE JWKS "}],'permission_sets':[{'name':'a','scopes':['manage'],"
+		      "'allow':[]}],'rules':[",
+		"{'issuer':'pocket','claim':'sub','values':['s#'],'set':'a'}",
+		"]}", "/rules", ACCESS_RULES_MAX},
+	    {ONE JWKS "}],'permission_sets':[{'name':'a','scopes':['manage'],"
+		      "'allow':[]}],'rules':[{'issuer':'pocket','claim':'sub',"
+		      "'set':'a','values':[",
+		"'s#'", "]}]}", "/rules/0/values", ACCESS_VALUES_MAX},
+	    {"{'permission_sets':[",
+		"{'name':'s#','scopes':['manage'],'allow':[]}", "]}",
+		"/permission_sets", ACCESS_SETS_MAX},
+	    {"{'permission_sets':[{'name':'s','scopes':['manage'],'allow':[",
+		"'a__b#'", "]}]}", "/permission_sets/0/allow",
+		ACCESS_PATTERNS_MAX},
+	    {"{'permission_sets':[{'name':'s','scopes':['manage'],'allow':[],"
+	     "'deny':[",
+		"'a__b#'", "]}]}", "/permission_sets/0/deny",
+		ACCESS_PATTERNS_MAX},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_true(takes(all[i].before, all[i].entry, all[i].max,
+		    all[i].after, all[i].pointer));
+		assert_false(takes(all[i].before, all[i].entry, all[i].max + 1,
+		    all[i].after, all[i].pointer));
+	}
+}
+
+/* A document of ACCESS_DOCUMENT_MAX bytes is read, one byte more is not. */
+static void
+reads_up_to_the_limit(void **state)
+{
+	static char text[ACCESS_DOCUMENT_MAX + 1];
+	struct check c;
+
+	memset(text, ' ', sizeof(text));
+	memcpy(text, "{}", 2);
+	check_access(&c, ipc_bytes(text, ACCESS_DOCUMENT_MAX));
+	assert_true(c.ok);
+	check_free(&c);
+	check_access(&c, ipc_bytes(text, ACCESS_DOCUMENT_MAX + 1));
+	assert_false(c.ok);
+	assert_int_equal(c.failure, FAILURE_TOO_LARGE);
+	check_free(&c);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(good),
+	    cmocka_unit_test(good_urls),
+	    cmocka_unit_test(faults),
+	    cmocka_unit_test(all_at_once),
+	    cmocka_unit_test(not_json),
+	    cmocka_unit_test(bounds),
+	    cmocka_unit_test(reads_up_to_the_limit),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -92,12 +92,12 @@ rfc7515_a2(void **state)
 	    "54h4FRWyuXpoQ");
 	struct raw e = decoded("AQAB");
 	struct raw signature = decoded(
-	    "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AA"
-	    "uHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAyn"
-	    "RFdiuB--f_nZLgrnbyTyWzO75vRK5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZR"
-	    "mB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnv"
-	    "WQYCSkGNO3cgrnOqsFjEsIIRsZ4E8b-7Pt-gGzTxKJq0oBvsxQxYQLrjhw8RRuzmUj"
-	    "AmZ3T7ocgQqw");
+	    "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5R"
+	    "Zmh7AAuHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQ"
+	    "jbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK5h6xBArLIARNPvkSjtQB"
+	    "MHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqt"
+	    "FZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rq"
+	    "Vt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw");
 	struct buf key;
 
 	buf_init(&key, JWT_SPKI_MAX);
