@@ -1,4 +1,6 @@
 /* The access document: fields of good ones, every fault of bad ones. */
+#include <openssl/rsa.h>
+
 #include "access.h"
 #include "access_fields.h"
 #include "bounds.h"
@@ -200,6 +202,32 @@ faults(void **state)
 	}
 }
 
+/* A real key of 1024 bits is refused, one of 4096 is taken. */
+static void
+key_lengths(void **state)
+{
+	static const unsigned all[] = {1024, 4096};
+	static char text[2 * SIGNER_JWK_MAX];
+	char jwk[SIGNER_JWK_MAX];
+	struct check c;
+
+	for (size_t i = 0; i < 2; i++) {
+		EVP_PKEY *rsa = EVP_RSA_gen(all[i]);
+
+		assert_non_null(rsa);
+		signer_jwk(rsa, ",'kid':'r'", jwk);
+		snprintf(text, sizeof(text),
+		    "{" RES ",'issuers':[{" IS ",'jwks':{'keys':[%s]}}]}", jwk);
+		checks(&c, text);
+		assert_int_equal(c.ok, all[i] == 4096);
+		if (!c.ok)
+			has(&c, text, "/issuers/0/jwks/keys/0",
+			    "must have a modulus of 2048 to 4096 bits");
+		check_free(&c);
+		EVP_PKEY_free(rsa);
+	}
+}
+
 /* All faults come at once, each with its place. */
 static void
 all_at_once(void **state)
@@ -358,6 +386,7 @@ main(void)
 	    cmocka_unit_test(good),
 	    cmocka_unit_test(good_urls),
 	    cmocka_unit_test(faults),
+	    cmocka_unit_test(key_lengths),
 	    cmocka_unit_test(all_at_once),
 	    cmocka_unit_test(not_json),
 	    cmocka_unit_test(bounds),

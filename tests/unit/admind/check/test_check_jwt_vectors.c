@@ -185,6 +185,53 @@ keys_are_libcryptos(void **state)
 	}
 }
 
+/* Says whether an RSA key of these bits and this exponent is taken. The modulus
+ * need be no product for that. */
+static bool
+takes_rsa(unsigned bits, bool odd, const char *e, size_t n)
+{
+	uint8_t modulus[1 + (JWT_RSA_BITS_MAX + 8) / 8] = {0};
+	struct buf key;
+	size_t len = (bits + 7) / 8;
+	const char *fault;
+
+	/* A zero comes first, as some issuers have it. */
+	modulus[1] = (uint8_t)(1u << (bits + 7) % 8);
+	modulus[len] |= odd;
+	buf_init(&key, JWT_SPKI_MAX);
+	fault = jwt_key_rsa(&key, ipc_bytes(modulus, len + 1), ipc_bytes(e, n));
+	assert_false(key.failed);
+	assert_int_equal(key.len > 0, fault == NULL);
+	if (fault == NULL)
+		assert_int_equal(
+		    jwt_key_kind(ipc_bytes(key.p, key.len)), JWT_KIND_RSA);
+	buf_free(&key);
+	return fault == NULL;
+}
+
+static void
+weak_rsa(void **state)
+{
+	static const char good[] = "\1\0\1", three[] = "\3";
+
+	assert_true(takes_rsa(2048, true, good, 3));
+	assert_true(takes_rsa(2048, true, "\0\1\0\1", 4));
+	assert_true(takes_rsa(2048, true, three, 1));
+	assert_true(takes_rsa(2049, true, good, 3));
+	assert_true(takes_rsa(4096, true, good, 3));
+	assert_true(takes_rsa(4096, true, "\x80\0\0\0\0\0\0\1", 8));
+	assert_false(takes_rsa(1024, true, good, 3));
+	assert_false(takes_rsa(2047, true, good, 3));
+	assert_false(takes_rsa(4097, true, good, 3));
+	assert_false(takes_rsa(2048, false, good, 3));
+	assert_false(takes_rsa(2048, true, "\0", 1));
+	assert_false(takes_rsa(2048, true, "\1", 1));
+	assert_false(takes_rsa(2048, true, "\2", 1));
+	assert_false(takes_rsa(2048, true, "\1\0\2", 3));
+	assert_false(takes_rsa(2048, true, "\1\0\0\0\0\0\0\0\1", 9));
+	assert_false(takes_rsa(2048, true, "", 0));
+}
+
 /* For these keys everybody can sign: R is the neutral point and S is 0. Our
  * list is complete if libcrypto takes such a signature for each of them, and if
  * none of them gets through. */
@@ -270,6 +317,7 @@ main(void)
 	    cmocka_unit_test(rfc7515_a3),
 	    cmocka_unit_test(rfc8037_a4),
 	    cmocka_unit_test(keys_are_libcryptos),
+	    cmocka_unit_test(weak_rsa),
 	    cmocka_unit_test(small_orders),
 	    cmocka_unit_test(strange_keys),
 	};
