@@ -21,6 +21,35 @@ complain(const char *what, const void *text, size_t n)
 	buf_free(&b);
 }
 
+/* Prints a refusal. Its first line is a sentence. If a list of errors follows,
+ * as admind-check makes it, each error has a row: the place and a sentence. */
+static void
+complain_all(struct ipc_bytes text)
+{
+	const uint8_t *nl = text.n > 0 ? memchr(text.p, '\n', text.n) : NULL;
+	size_t n = nl != NULL ? (size_t)(nl - text.p) : text.n;
+	struct json_object *list = NULL, *v;
+	struct err err;
+
+	if (nl == NULL ||
+	    json_parse(nl + 1, text.n - n - 1, &list, &err) == -1 ||
+	    !json_object_is_type(list, json_type_array)) {
+		complain("refused", text.p, text.n);
+	} else {
+		complain("refused", text.p, n);
+		for (size_t i = 0; i < json_object_array_length(list); i++) {
+			v = json_object_array_get_idx(list, i);
+			v = json_object_is_type(v, json_type_object) ? v : NULL;
+			complain(*tables_text(v, "path") != '\0'
+				? tables_text(v, "path")
+				: "/",
+			    tables_text(v, "message"),
+			    strlen(tables_text(v, "message")));
+		}
+	}
+	json_object_put(list);
+}
+
 int
 calls_open(const struct ctl *c, const char *process, enum ipc_role role)
 {
@@ -62,7 +91,7 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 		*answer = f; /* APPROVE has this second good answer */
 		return CTL_DONE;
 	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
-		complain("refused", r.message.p, r.message.n);
+		complain_all(r.message);
 		fprintf(stderr, "mcpboxctl: %s\n",
 		    failure_fix((enum failure)r.failure,
 			(const char *)r.message.p, r.message.n));
