@@ -4,9 +4,12 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "access.h"
 #include "confine.h"
 #include "forms.h"
 #include "ipc_peer.h"
+#include "jwt.h"
+#include "jwt_key.h"
 #include "log.h"
 #include "proc.h"
 #include "service.h"
@@ -63,7 +66,10 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_http http;
 		struct ipc_check_openapi openapi;
 		struct ipc_check_render render;
+		struct ipc_check_access access;
+		struct ipc_check_jwt jwt;
 	} m;
+	struct jwt_question jwt;
 	struct check c;
 	struct err e;
 	size_t n;
@@ -124,6 +130,25 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		break;
 	case IPC_CHECK_INSPECTION:
 		check_inspection(&c, m.inspection.json);
+		break;
+	case IPC_CHECK_ACCESS:
+		check_access(&c, m.access.document);
+		break;
+	case IPC_CHECK_JWT:
+		n = m.jwt.token_len;
+		if (n > m.jwt.token_issuers.n) {
+			timer(0);
+			log_event(LOG_LV_WARN, "peer_broke_rule",
+			    "token longer than its message");
+			return -1;
+		}
+		jwt = (struct jwt_question){.listener = m.jwt.listener,
+		    .via = m.jwt.via,
+		    .now_us = m.jwt.now_us,
+		    .token = ipc_bytes(m.jwt.token_issuers.p, n),
+		    .issuers = ipc_bytes(
+			m.jwt.token_issuers.p + n, m.jwt.token_issuers.n - n)};
+		check_jwt(&c, &jwt);
 		break;
 	default:
 		timer(0);
@@ -186,6 +211,9 @@ main(int argc, char **argv)
 	    (server = ipc_server_new(p.base, path, "admind", IPC_ROLE_CHECK,
 		 IPC_ROLE_ADMIND, &admind, 1, &handlers, NULL, &e)) == NULL)
 		log_fatal("listen", "%s", e.text);
+	/* libcrypto loads now all that it loads, while files are in reach. */
+	if (jwt_key_ready(&e) == -1)
+		log_fatal("libcrypto", "%s", e.text);
 	confine();
 	service_ready(p.base, "serving");
 	status = proc_run(&p);

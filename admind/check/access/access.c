@@ -1,0 +1,236 @@
+/*
+ * Security argument.
+ *
+ * An administrator wrote the document, or somebody who took an administrator's
+ * browser over; the vault asks for a login. This check keeps a document from
+ * meaning something else than it says. Members are closed, so a misspelt
+ * "clients" is an error and not "any client". An empty list never means "all".
+ * Rules name issuers and sets that exist. A name stands for one issuer, and an
+ * issuer's URL is there once, so that `iss` chooses one. Everything that admind
+ * gets is typed and bounded; admind reads no JSON.
+ */
+#include <string.h>
+
+#include "access.h"
+#include "access_form.h"
+#include "access_issuer.h"
+#include "access_read.h"
+#include "bounds.h"
+#include "tlv.h"
+
+enum {
+	/* Bytes of the record of a rule or a set: 256 patterns of 64 bytes
+	 * twice, 64 values of 254. */
+	RECORD_MAX = 64 * 1024,
+	SCOPES_MAX = 4 /* there are no more */
+};
+
+/* Reports a member that an entry before the i-th has with the same text. */
+static void
+unique(struct access_doc *a, const struct access_at *list, uint32_t i,
+    const char *member)
+{
+	struct access_at entry = access_entry(a, list, i);
+	struct access_at at = access_get(a, &entry, member);
+	const struct doc_node *other;
+
+	if (at.v == NULL || at.v->kind != DOC_STRING)
+		return;
+	for (uint32_t k = 0; k < i; k++) {
+		other = doc_get(a->d, doc_kid(a->d, list->v, k), member);
+		if (other != NULL && other->kind == DOC_STRING &&
+		    other->len == at.v->len &&
+		    memcmp(other->str, at.v->str, other->len) == 0) {
+			report_add(a->r, &at.path,
+			    "is the \"%s\" of an entry before it", member);
+			return;
+		}
+	}
+}
+
+/* Checks that a member is the name of an entry of a list. */
+static bool
+names_one(struct access_doc *a, const struct access_at *at,
+    const struct access_at *list, const char *fault)
+{
+	const struct doc_node *name;
+
+	if (at->v == NULL)
+		return false;
+	for (uint32_t i = 0; at->v->kind == DOC_STRING && list->v != NULL &&
+	    list->v->kind == DOC_ARRAY && i < list->v->count;
+	    i++) {
+		name = doc_get(a->d, doc_kid(a->d, list->v, i), "name");
+		if (name != NULL && name->kind == DOC_STRING &&
+		    name->len == at->v->len &&
+		    memcmp(name->str, at->v->str, name->len) == 0)
+			return true;
+	}
+	access_fault(a, at, fault);
+	return false;
+}
+
+/* Puts the values of a rule, in the form that its claim has. */
+static void
+values(struct access_doc *a, const struct access_at *rule, unsigned claim,
+    struct buf *record)
+{
+	static access_form *const forms[] = {[RULE_SUB] = access_form_sub,
+	    [RULE_EMAIL] = access_form_email,
+	    [RULE_EMAIL_DOMAIN] = access_form_domain,
+	    [RULE_GROUP] = access_form_value,
+	    [RULE_CLIENT] = access_form_value};
+	struct access_list list = {1, ACCESS_VALUES_MAX, NULL,
+	    "must have an entry (the claim \"any\" is for everyone)"};
+	struct access_at at = access_get(a, rule, "values");
+
+	if (claim == RULE_ANY) {
+		if (at.v != NULL)
+			access_fault(a, &at,
+			    "must be absent: the claim \"any\" has no values");
+		return;
+	}
+	if (at.v == NULL) {
+		report_add(a->r, &rule->path, "must have \"values\"");
+		return;
+	}
+	list.form = forms[claim];
+	if (access_texts(a, &at, &list))
+		access_put_texts(a, &at, record, RULE_VALUE);
+}
+
+static void
+rule(struct access_doc *a, const struct access_at *r,
+    const struct access_at *issuers, const struct access_at *sets)
+{
+	static const struct access_member members[] = {{"issuer", true},
+	    {"claim", true}, {"values", false}, {"set", true}, {NULL, false}};
+	/* In the order of enum rule_claim, which begins with 1. */
+	static const char *const claims[] = {
+	    "sub", "email", "email_domain", "group", "client", "any", NULL};
+	struct access_at at;
+	struct buf record;
+	unsigned claim;
+
+	if (!access_object(a, r, members))
+		return;
+	buf_init(&record, RECORD_MAX);
+	at = access_get(a, r, "issuer");
+	if (names_one(a, &at, issuers,
+		"must be the name of an issuer of this document"))
+		tlv_put(&record, RULE_ISSUER, at.v->str, at.v->len);
+	at = access_get(a, r, "claim");
+	claim = RULE_SUB + access_word(a, &at, claims, RULE_ANY);
+	if (at.v != NULL && claim <= RULE_ANY) {
+		access_put_u8(&record, RULE_CLAIM, claim);
+		values(a, r, claim, &record);
+	}
+	at = access_get(a, r, "set");
+	if (names_one(a, &at, sets,
+		"must be the name of a permission set of this document"))
+		tlv_put(&record, RULE_SET, at.v->str, at.v->len);
+	access_put_record(a, ACCESS_RULE, &record);
+}
+
+static void
+set(struct access_doc *a, const struct access_at *s)
+{
+	static const struct access_member members[] = {{"name", true},
+	    {"scopes", true}, {"allow", true}, {"deny", false}, {NULL, false}};
+	static const struct access_list scopes = {1, SCOPES_MAX,
+	    access_form_scope,
+	    "must have an entry: without one nothing is allowed"};
+	/* An empty list allows, or denies, nothing, as in an API token. */
+	static const struct access_list patterns = {
+	    0, ACCESS_PATTERNS_MAX, access_form_pattern, ""};
+	struct access_at at;
+	struct buf record;
+
+	if (!access_object(a, s, members))
+		return;
+	buf_init(&record, RECORD_MAX);
+	at = access_get(a, s, "name");
+	if (access_text(a, &at, access_form_name))
+		tlv_put(&record, SET_NAME, at.v->str, at.v->len);
+	at = access_get(a, s, "scopes");
+	if (access_texts(a, &at, &scopes))
+		access_put_texts(a, &at, &record, SET_SCOPE);
+	at = access_get(a, s, "allow");
+	if (access_texts(a, &at, &patterns))
+		access_put_texts(a, &at, &record, SET_ALLOW);
+	at = access_get(a, s, "deny");
+	if (access_texts(a, &at, &patterns))
+		access_put_texts(a, &at, &record, SET_DENY);
+	access_put_record(a, ACCESS_SET, &record);
+}
+
+static void
+document(struct access_doc *a)
+{
+	static const struct access_member members[] = {{"resource", false},
+	    {"issuers", false}, {"rules", false}, {"permission_sets", false},
+	    {NULL, false}};
+	const struct access_at top = {.v = &a->d->node[0], .root = true};
+	struct access_at resource, issuers, rules, sets, one;
+	uint32_t n;
+
+	if (!access_object(a, &top, members))
+		return;
+	resource = access_get(a, &top, "resource");
+	issuers = access_get(a, &top, "issuers");
+	rules = access_get(a, &top, "rules");
+	sets = access_get(a, &top, "permission_sets");
+	if (access_text(a, &resource, access_form_resource))
+		tlv_put(a->fields, ACCESS_RESOURCE, resource.v->str,
+		    resource.v->len);
+	n = access_count(a, &issuers, ACCESS_ISSUERS_MAX);
+	if (n > 0 && resource.v == NULL)
+		access_fault(a, &top,
+		    "must have \"resource\", this server's https URL, since "
+		    "there are issuers");
+	for (uint32_t i = 0; i < n; i++) {
+		one = access_entry(a, &issuers, i);
+		access_issuer_read(a, &one, &resource);
+		unique(a, &issuers, i, "name");
+		unique(a, &issuers, i, "issuer");
+	}
+	n = access_count(a, &rules, ACCESS_RULES_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		one = access_entry(a, &rules, i);
+		rule(a, &one, &issuers, &sets);
+	}
+	n = access_count(a, &sets, ACCESS_SETS_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		one = access_entry(a, &sets, i);
+		set(a, &one);
+		unique(a, &sets, i, "name");
+	}
+}
+
+void
+check_access(struct check *c, struct ipc_bytes text)
+{
+	struct access_doc a = {.fields = &c->fields};
+	struct report r;
+	struct doc d;
+	struct err e;
+	int rc;
+
+	check_begin(c, &r);
+	if (text.n > ACCESS_DOCUMENT_MAX) {
+		memset(&d, 0, sizeof(d));
+		rc = err_set(&e, FAILURE_TOO_LARGE,
+		    "the access document has more than %d bytes",
+		    ACCESS_DOCUMENT_MAX);
+	} else if ((rc = doc_parse(&d, text.p, text.n, &e)) == 0) {
+		a.d = &d;
+		a.r = &r;
+		document(&a);
+	} else if (e.failure == FAILURE_PARSE) {
+		err_wrap(&e, "the access document is not JSON");
+		e.failure = FAILURE_INVALID_PARAMS;
+	}
+	check_end(c, &r, rc, FAILURE_INVALID_PARAMS,
+	    "the access document cannot be used", &e);
+	doc_free(&d);
+}

@@ -1,0 +1,31 @@
+/* Forms of the texts of an access document. Each function returns NULL, or a
+ * sentence that says what the text must be (access_form of access_read.h). */
+#ifndef ACCESS_FORM_H
+#define ACCESS_FORM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Our own URL: https, host in lower case, path exactly /mcp. */
+const char *access_form_resource(const uint8_t *, size_t);
+/* An issuer's URL: https, or http for a host that is this machine; no user
+ * name, query or fragment. */
+const char *access_form_issuer(const uint8_t *, size_t);
+/* The name of an issuer or a permission set. */
+const char *access_form_name(const uint8_t *, size_t);
+/* An audience: a URL, or the tag of an application. */
+const char *access_form_audience(const uint8_t *, size_t);
+/* A `typ`, or "". */
+const char *access_form_type(const uint8_t *, size_t);
+/* A `kid`. */
+const char *access_form_kid(const uint8_t *, size_t);
+/* Values of rules: a group, a client, `sub`, an e-mail address, a domain. */
+const char *access_form_value(const uint8_t *, size_t);
+const char *access_form_sub(const uint8_t *, size_t);
+const char *access_form_email(const uint8_t *, size_t);
+const char *access_form_domain(const uint8_t *, size_t);
+/* A scope, and a pattern of names, as API tokens have them. */
+const char *access_form_scope(const uint8_t *, size_t);
+const char *access_form_pattern(const uint8_t *, size_t);
+
+#endif
