@@ -59,8 +59,8 @@ struct question {
 	/* LIST: the statement has a bool after the limit: whether the asker
 	 * may read the arguments of calls (ADMIN_REVIEWER). */
 	bool reads;
-	/* SINGLE: writes members of admind's own into an open object, after those
-	 * of the row's JSON object. */
+	/* SINGLE: writes members of admind's own into an open object, after
+	 * those of the row's JSON object. */
 	void (*beside)(
 	    struct admind *, const struct pg_result *, struct jsonw *);
 };

@@ -23,11 +23,12 @@ in_force(struct admind *a, const struct pg_result *rows, struct jsonw *w)
 	document_json(a, &sha256, w);
 }
 
-#define STATE                                                   \
+#define STATE                                                     \
 	"CASE $1::text WHEN 'active' THEN i.withdrawn_at IS NULL" \
-	" WHEN 'withdrawn' THEN i.withdrawn_at IS NOT NULL"     \
+	" WHEN 'withdrawn' THEN i.withdrawn_at IS NOT NULL"       \
 	" ELSE $1::text = '' END"
-#define ITEM "SELECT mcpbox.identity_json(i), i.principal FROM mcpbox.identities i"
+#define ITEM \
+	"SELECT mcpbox.identity_json(i), i.principal FROM mcpbox.identities i"
 
 /* clang-format off */
 static const struct question_form access[] = {

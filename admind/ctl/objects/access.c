@@ -31,7 +31,8 @@ holding(const struct ctl *c, struct buf *text, struct json_object **o)
 	struct err err;
 
 	*o = NULL;
-	if (status == CTL_DONE && json_parse(text->p, text->len, o, &err) == -1) {
+	if (status == CTL_DONE &&
+	    json_parse(text->p, text->len, o, &err) == -1) {
 		fprintf(stderr, "mcpboxctl: the answer is not JSON: %s\n",
 		    err.text);
 		status = CTL_REFUSED;
@@ -51,8 +52,9 @@ say(struct json_object *o)
 	buf_init(&b, 64 * 1024);
 	buf_puts(&b, "mcpboxctl: ");
 	if (*tables_text(o, "sha256") == '\0') {
-		buf_puts(&b, "there is no access document: nobody comes in by a "
-			     "signed token");
+		buf_puts(&b,
+		    "there is no access document: nobody comes in by a "
+		    "signed token");
 	} else {
 		buf_puts(&b, "set ");
 		show_text(&b, tables_text(o, "stored_at"),
@@ -80,7 +82,8 @@ print(struct json_object *document)
 
 	buf_init(&b, 16 * IPC_BLOB_MAX);
 	for (size_t n; *s != '\0'; s += n + (s[n] == '\n')) {
-		/* Strings have no line ends here, so each row is shown alone. */
+		/* Strings have no line ends here, so each row is shown alone.
+		 */
 		n = strcspn(s, "\n");
 		access_diff_ascii(&b, s, n);
 		buf_putc(&b, '\n');
@@ -127,8 +130,7 @@ agreed(const struct ctl *c)
 static enum ctl_status
 store(const struct ctl *c, const struct buf *file, struct json_object *old)
 {
-	struct ipc_access_set m = {
-	    .document = ipc_bytes(file->p, file->len)};
+	struct ipc_access_set m = {.document = ipc_bytes(file->p, file->len)};
 	const char *seen = tables_text(old, "sha256");
 	enum ctl_status status;
 	struct json_object *o;
@@ -183,8 +185,7 @@ set(const struct ctl *c)
 	}
 	/* With --json standard output has one object, the result. */
 	if (rows.len > 0 && !rows.failed)
-		(void)fwrite(
-		    rows.p, 1, rows.len, c->json ? stderr : stdout);
+		(void)fwrite(rows.p, 1, rows.len, c->json ? stderr : stdout);
 	(void)fflush(stdout);
 	if (agreed(c)) {
 		status = store(c, &file, old);
@@ -224,8 +225,8 @@ change(const struct ctl *c, const char *action, const char *reason)
 
 	buf_init(&answer, 1);
 	if (o == NULL ||
-	    json_object_object_add(o, "principal",
-		json_object_new_string(c->words[2])) != 0 ||
+	    json_object_object_add(
+		o, "principal", json_object_new_string(c->words[2])) != 0 ||
 	    (reason != NULL &&
 		json_object_object_add(
 		    o, "reason", json_object_new_string(reason)) != 0)) {

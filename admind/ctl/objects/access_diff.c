@@ -279,7 +279,8 @@ diff_rules(struct diff *d, struct json_object *a, struct json_object *b)
 	for (size_t i = 0; i < length(b); i++)
 		if (!has(a, json_object_array_get_idx(b, i)))
 			rule(d, '+', i, json_object_array_get_idx(b, i));
-	if (d->n == before && !equal(a, b) && (length(a) > 0 || length(b) > 0)) {
+	if (d->n == before && !equal(a, b) &&
+	    (length(a) > 0 || length(b) > 0)) {
 		row(d, '~', "rules: another order; the first that fits wins",
 		    "");
 		end(d);
@@ -306,13 +307,15 @@ diff_other(struct diff *d, struct json_object *a, struct json_object *b)
 
 			for (size_t k = 0; k < 3; k++)
 				if (strcmp(name, known[k]) == 0 &&
-				    json_object_is_type(
-					value, json_type_array))
+				    json_object_is_type(value, json_type_array))
 					list = true;
 			if (list || equal(v, value) || (i == 0 && v != NULL))
 				continue;
-			row(d, i == 0 ? '-' : v != NULL ? '~' : '+', "member",
-			    name);
+			row(d,
+			    i == 0          ? '-'
+				: v != NULL ? '~'
+					    : '+',
+			    "member", name);
 			if (i == 1)
 				words(d, " ", value);
 			end(d);
@@ -326,8 +329,8 @@ access_diff(struct json_object *old, struct json_object *new, struct buf *rows)
 	struct diff d = {rows, 0};
 
 	diff_other(&d, old, new);
-	diff_named(&d, "issuer", member(old, "issuers"),
-	    member(new, "issuers"), "jwks");
+	diff_named(&d, "issuer", member(old, "issuers"), member(new, "issuers"),
+	    "jwks");
 	diff_named(&d, "permission set", member(old, "permission_sets"),
 	    member(new, "permission_sets"), "");
 	diff_rules(&d, member(old, "rules"), member(new, "rules"));

@@ -159,11 +159,9 @@ def test_an_older_document_is_no_more(ctl, admind, stored):
 
 
 def test_a_seal_of_another_purpose(ctl, admind, stored):
-    admind.on_policy_load = lambda m: ("POLICY_SEALED", {"seal": b""})
-    kept = []
-    admind.on_policy_store = lambda m: (kept.append(m["seal"]), ("OK", {}))[1]
-    assert ask(ctl, admind, "POLICY_SET", tool=1, module=1, network=1, days=1)["_"] == "POLICY_STATE"
-    refused(check(admind, {**stored.rows[-1], "seal": kept[0]}), "NOT_APPROVED")
+    m = ask(ctl, admind, "EXPORT_SIGN", sha256=sha(stored.rows[-1]["document"]))
+    assert m["_"] == "EXPORT_SEAL"
+    refused(check(admind, {**stored.rows[-1], "seal": m["seal"]}), "NOT_APPROVED")
 
 
 def test_after_a_restart(vault, stored):
