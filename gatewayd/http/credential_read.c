@@ -1,26 +1,25 @@
 /*
- * Where a credential comes from, and which requests have a credential that
- * can't be read:
+ * A credential comes in one of two fields:
  *
  *	Authorization: Bearer TOKEN (RFC 6750 section 2.1), at every listener
  *	Cf-Access-Jwt-Assertion: TOKEN, where an issuer has that header
  *
  * On the local listener a request without a credential is `local`, which may do
- * everything. So a credential that is not read must not count as none: a person
- * whom Cloudflare Access let in with few rights would have all of them, for
- * example after somebody changed the access document. Such a request is
- * refused, always in the same way, before anything is asked of admind:
+ * everything. So a credential that is not read must not count as missing: a
+ * person that Cloudflare Access let in with few rights would have all rights,
+ * for example after a change of the access document. Such a request is always
+ * refused, before admind is asked anything:
  *
- *	an assertion where none is read		401
+ *	an assertion that no issuer here reads	401
  *	an empty assertion			401
  *	a credential above CREDENTIAL_MAX	401
  *	an assertion beside a bearer token	400
  *	a bearer token after a tab		400
  *
- * Nothing chooses between two credentials: a proxy that checked one of them
- * would vouch for the other. http1 refuses two fields of one of these names
- * (http1_single). Another scheme than Bearer is no credential of ours and
- * counts as none, as does Bearer without a token.
+ * Nothing chooses between two credentials: a proxy that checked one would vouch
+ * for the other. http1 refuses a field that comes twice (http1_single). Another
+ * scheme than Bearer does not count as a credential, nor does Bearer without a
+ * token.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +27,8 @@
 
 #include "credential_read.h"
 
-#define ASSERTION "cf-access-jwt-assertion"
+#define ASSERTION        "cf-access-jwt-assertion"
+#define API_TOKEN_PREFIX "mbt_" /* admind/core/token.h */
 
 /* Returns all that follows the scheme Bearer, or NULL for another scheme. */
 static const char *
@@ -81,6 +81,28 @@ read_assertion(
 	return check_length(assertion, "Cf-Access-Jwt-Assertion", no);
 }
 
+/* Tells whether a bearer token has the form of an API token. */
+static bool
+is_api_token(const char *bearer)
+{
+	return strncmp(bearer + strspn(bearer, " "), API_TOKEN_PREFIX,
+		   strlen(API_TOKEN_PREFIX)) == 0;
+}
+
+/* Tells whether this bearer token may stand beside an assertion that is read
+ * here. A JWT has two dots (RFC 7515 section 7.1); with any other number it is
+ * no credential at the tunnel. */
+static bool
+is_foreign(const struct gateway *gw, const char *bearer)
+{
+	unsigned dots = 0;
+
+	for (const char *p = bearer; *p != '\0'; p++)
+		dots += *p == '.';
+	return gw->listener == LISTENER_TUNNEL && dots != 2 &&
+	    !is_api_token(bearer);
+}
+
 int
 credential_read(const struct gateway *gw, const struct http1_request *r,
     const char **text, enum credential_via *via, struct refusal *no)
@@ -89,6 +111,12 @@ credential_read(const struct gateway *gw, const struct http1_request *r,
 	const char *bearer =
 	    after_scheme(http1_field(r, "authorization", NULL));
 
+	if (assertion != NULL && bearer != NULL && gw->access.told) {
+		if (!gw->access.assertion && is_api_token(bearer))
+			assertion = NULL;
+		else if (gw->access.assertion && is_foreign(gw, bearer))
+			bearer = NULL;
+	}
 	if (assertion != NULL && bearer != NULL)
 		return refuse(no, FAILURE_INVALID_REQUEST,
 		    "The request has two credentials, in Authorization and in "
