@@ -117,7 +117,7 @@ credential_read(const struct gateway *gw, const struct http1_request *r,
 		else if (gw->access.assertion && is_foreign(gw, bearer))
 			bearer = NULL;
 	}
-	if (assertion != NULL && bearer != NULL)
+	if (assertion != NULL && bearer != NULL && gw->access.told)
 		return refuse(no, FAILURE_INVALID_REQUEST,
 		    "The request has two credentials, in Authorization and in "
 		    "Cf-Access-Jwt-Assertion.");
