@@ -10,19 +10,19 @@ enum {
 	/* Bounds of the document. An administrator writes it by hand; every
 	 * admind has all of it in memory. */
 	ACCESS_ISSUERS_MAX = 16,
-	ACCESS_KEYS_MAX = 16,      /* of an issuer; providers show 2 to 4 */
-	ACCESS_AUDIENCES_MAX = 8,  /* of an issuer */
-	ACCESS_CLIENTS_MAX = 64,   /* of an issuer */
+	ACCESS_KEYS_MAX = 16,     /* of an issuer; providers show 2 to 4 */
+	ACCESS_AUDIENCES_MAX = 8, /* of an issuer */
+	ACCESS_CLIENTS_MAX = 64,  /* of an issuer */
 	ACCESS_RULES_MAX = 256,
-	ACCESS_VALUES_MAX = 64,    /* of a rule */
+	ACCESS_VALUES_MAX = 64, /* of a rule */
 	ACCESS_SETS_MAX = 64,
 	ACCESS_PATTERNS_MAX = 256, /* allow or deny of a set, as a token's */
 	ACCESS_URL_MAX = 512,
-	ACCESS_NAME_MAX = 32,      /* an issuer's or a set's name */
-	ACCESS_VALUE_MAX = 254,    /* an e-mail address, RFC 5321 */
+	ACCESS_NAME_MAX = 32,   /* an issuer's or a set's name */
+	ACCESS_VALUE_MAX = 254, /* an e-mail address, RFC 5321 */
 	/* Bounds of a token. */
-	JWT_MAX = 8 * 1024,        /* bytes; proxies allow about as much */
-	JWT_SUB_MAX = 200,         /* "oidc:" NAME ":" SUB fits a principal */
+	JWT_MAX = 8 * 1024, /* bytes; proxies allow about as much */
+	JWT_SUB_MAX = 200,  /* "oidc:" NAME ":" SUB fits a principal */
 	JWT_GROUPS_MAX = 64
 };
 
@@ -53,9 +53,9 @@ enum issuer_field {
 };
 
 enum key_field {
-	KEY_ID = 1,       /* `kid`; absent: none */
+	KEY_ID = 1,        /* `kid`; absent: none */
 	KEY_ALGORITHM = 2, /* u8 enum jwt_algorithm, if the key names one */
-	KEY_SPKI = 3      /* DER SubjectPublicKeyInfo (RFC 5280 4.1.2.7) */
+	KEY_SPKI = 3       /* DER SubjectPublicKeyInfo (RFC 5280 4.1.2.7) */
 };
 
 enum jwt_algorithm { JWT_RS256 = 1, JWT_PS256, JWT_ES256, JWT_EDDSA };
@@ -73,7 +73,7 @@ enum rule_claim {
 	RULE_EMAIL_DOMAIN, /* all after the last @, likewise */
 	RULE_GROUP,
 	RULE_CLIENT,
-	RULE_ANY           /* everyone that the issuer signs a token for */
+	RULE_ANY /* everyone that the issuer signs a token for */
 };
 
 enum set_field {

@@ -13,13 +13,22 @@
  *	an assertion that no issuer here reads	401
  *	an empty assertion			401
  *	a credential above CREDENTIAL_MAX	401
- *	an assertion beside a bearer token	400
+ *	an assertion beside a token of ours	400
  *	a bearer token after a tab		400
  *
  * Nothing chooses between two credentials: a proxy that checked one would vouch
  * for the other. http1 refuses a field that comes twice (http1_single). Another
  * scheme than Bearer does not count as a credential, nor does Bearer without a
  * token.
+ *
+ * Cloudflare Access adds its assertion to every request, so two requests with
+ * both fields have one credential of ours:
+ *
+ * - An API token, where no assertion is read: Access is a second lock there.
+ *   The token says who the client is, and never that it is `local`.
+ * - An assertion at the tunnel, where it is read, beside a bearer token of
+ *   Access itself. The tunnel takes only API tokens and JWTs, and this token
+ *   has the form of neither.
  */
 #include <stdio.h>
 #include <string.h>
@@ -89,16 +98,17 @@ is_api_token(const char *bearer)
 		   strlen(API_TOKEN_PREFIX)) == 0;
 }
 
-/* Tells whether this bearer token may stand beside an assertion that is read
- * here. A JWT has two dots (RFC 7515 section 7.1); with any other number it is
- * no credential at the tunnel. */
+/* Tells whether the tunnel takes no bearer token of this form. An assertion
+ * that is read may be beside such a token. A JWT has two dots (RFC 7515 section
+ * 7.1). */
 static bool
 is_foreign(const struct gateway *gw, const char *bearer)
 {
 	unsigned dots = 0;
 
 	for (const char *p = bearer; *p != '\0'; p++)
-		dots += *p == '.';
+		if (*p == '.')
+			dots++;
 	return gw->listener == LISTENER_TUNNEL && dots != 2 &&
 	    !is_api_token(bearer);
 }

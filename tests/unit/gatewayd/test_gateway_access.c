@@ -75,6 +75,10 @@ test_where_no_issuer_has_the_header(void **state)
 		NOT_READ},
 	    {BEARER "x\r\n" ASSERTION "a.b.c\r\n", 400, NULL, TWO},
 	    {ASSERTION "a.b.c\r\n" BEARER "x\r\n", 400, NULL, TWO},
+	    {BEARER "a.b.c\r\n" ASSERTION "a.b.c\r\n", 400, NULL, TWO},
+	    {BEARER "xmbt_1\r\n" ASSERTION "a.b.c\r\n", 400, NULL, TWO},
+	    /* Access is a second lock before an API token. */
+	    {BEARER "mbt_1\r\n" ASSERTION "a.b.c\r\n", 200, "mbt_1", NULL},
 	    {"Authorization: Bearer\r\n" ASSERTION "a.b.c\r\n", 400, NULL, TWO},
 	    {BEARER "x\r\n" BEARER "x\r\n", 400, NULL, "Malformed"},
 	    {ASSERTION "x\r\n" ASSERTION "x\r\n", 400, NULL, "Malformed"},
@@ -101,6 +105,7 @@ test_where_an_issuer_has_the_header(void **state)
 	    {ASSERTION "\r\n", 401, NULL, "is empty."},
 	    {BEARER "x\r\n" ASSERTION "a.b.c\r\n", 400, NULL, TWO},
 	    {BEARER "x\r\n" ASSERTION "\r\n", 400, NULL, TWO},
+	    {BEARER "mbt_1\r\n" ASSERTION "a.b.c\r\n", 400, NULL, TWO},
 	    {"Authorization: Bearer\r\n" ASSERTION "a.b.c\r\n", 400, NULL, TWO},
 	};
 
@@ -265,6 +270,16 @@ test_tunnel_without_a_credential(void **state)
 	assert_int_equal(ask_raw(SHORT(ASSERTION "a.b.c\r\n")), 200);
 	assert_int_equal(authenticates, 1);
 	assert_int_equal(last_via, VIA_ASSERTION);
+	/* A token of Access itself is nobody's credential at the tunnel. One
+	 * that may be ours is a second credential. */
+	assert_int_equal(
+	    ask_raw(SHORT(BEARER "oauth:x\r\n" ASSERTION "a.b.d\r\n")), 200);
+	assert_int_equal(last_via, VIA_ASSERTION);
+	assert_string_equal(last_credential, "a.b.d");
+	assert_int_equal(
+	    ask_raw(SHORT(BEARER "x.y.z\r\n" ASSERTION "a.b.c\r\n")), 400);
+	assert_int_equal(
+	    ask_raw(SHORT(BEARER "mbt_1\r\n" ASSERTION "a.b.c\r\n")), 400);
 	/* A preflight has no credential. */
 	assert_int_equal(ask_raw("OPTIONS /mcp HTTP/1.1\r\nHost: x\r\n"
 				 "Origin: http://good.example\r\n\r\n"),
