@@ -390,7 +390,7 @@ reads_up_to_the_limit(void **state)
 	assert_true(seen);
 }
 
-/* Records that CHECK_ACCESS would not make are our fault, and let nobody in. */
+/* Records that CHECK_ACCESS would not make are our fault, and open nothing. */
 static void
 refuses_broken_records(void **state)
 {

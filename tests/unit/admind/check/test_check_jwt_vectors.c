@@ -234,7 +234,7 @@ weak_rsa(void **state)
 
 /* For these keys everybody can sign: R is the neutral point and S is 0. Our
  * list is complete if libcrypto takes such a signature for each of them, and if
- * none of them gets through. */
+ * all are refused here. */
 static void
 small_orders(void **state)
 {
@@ -270,7 +270,7 @@ small_orders(void **state)
 				     sizeof(signature), text, 1) == 1;
 			EVP_MD_CTX_free(c);
 		}
-		/* With x = 0 a set sign bit is no point at all (RFC 8032
+		/* If x is 0, no point has the sign bit set (RFC 8032
 		 * section 5.1.3), but not all libraries know. */
 		if (i % 2 == 0)
 			assert_true(forged);

@@ -1,12 +1,11 @@
 /*
  * Signed tokens. The first byte chooses:
  *
- * T  the rest is a token, as a stranger sends it. Nobody can sign for the key,
- *    so no token may be accepted.
- * C  the rest are claims of a token that is signed right. They are judged
- *    without the signature: an accepted person must have a name of the
- *    characters ! to ~, and a time that is not over.
- * I  the rest are an issuer's fields. Broken ones are refused.
+ * T  the rest is a token, as a stranger sends it. No input has a signature of
+ * the keys, so no token may be accepted. C  the rest are claims of a token that
+ * is signed right. They are judged without the signature: an accepted person
+ * must have a name of the characters ! to ~, and a time that is not over. I the
+ * rest are an issuer's fields. Broken ones are refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 static const uint64_t now = UINT64_C(1800000000) * 1000000;
 
-/* Two keys whose private halves nobody has kept (RFC 8037 A.2 has one, but no
- * input of a fuzzer signs). */
+/* Two public keys of RFCs. No input of a fuzzer signs for them. */
 static const char text[] =
     "{\"resource\":\"https://mcp.example.org/mcp\",\"issuers\":[{\"name\":"
     "\"pocket\",\"issuer\":\"https://id.example.org\",\"scopes\":\"token\","

@@ -1,8 +1,8 @@
 /*
- * The access document on arbitrary bytes. A document that is taken makes fields
- * that a reader of them can trust: every record has its name, every rule its
- * set, every key can be loaded or is refused without a crash, and a token can
- * be judged by them. A verdict that is not good has a sentence and a list.
+ * The access document on arbitrary bytes. The fields of a document that is
+ * taken can be trusted: each record has its name, each rule its set, each key
+ * its kind, and a token can be judged by them. A verdict that is not good has a
+ * sentence and a list.
  */
 #include <stdlib.h>
 
