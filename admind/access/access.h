@@ -52,6 +52,9 @@ int document_start(struct admind *, struct err *);
 /* Reads the newest document and does what it says. then (may be NULL) runs when
  * a reading that began after this call came to its end, whatever that was. */
 void document_load(struct admind *, void (*then)(void *), void *arg);
+/* Runs then(arg) when a reading came to its end since the start, which may be
+ * at once. */
+void document_settled(struct admind *, void (*then)(void *), void *arg);
 /* Called when the database is back: no signed token is accepted until the
  * newest document was read again. */
 void document_db_up(struct admind *);

@@ -325,6 +325,31 @@ begin(struct admind *a)
 
 /* ---- its occasions ---- */
 
+/* Adds a caller that waits for a reading; NULL: for the next one. */
+static struct access_waiter *
+wait_for(
+    struct access *x, struct access_load *l, void (*then)(void *), void *arg)
+{
+	struct access_waiter *w = calloc(1, sizeof(*w));
+
+	if (w != NULL) {
+		w->load = l;
+		w->then = then;
+		w->arg = arg;
+		STAILQ_INSERT_TAIL(&x->waiters, w, entry);
+	}
+	return w;
+}
+
+void
+document_settled(struct admind *a, void (*then)(void *), void *arg)
+{
+	struct access *x = a->access;
+
+	if (x == NULL || x->settled || wait_for(x, x->load, then, arg) == NULL)
+		then(arg);
+}
+
 void
 document_load(struct admind *a, void (*then)(void *), void *arg)
 {
@@ -332,12 +357,7 @@ document_load(struct admind *a, void (*then)(void *), void *arg)
 	struct access *x = a->access;
 
 	if (then != NULL && x != NULL)
-		w = calloc(1, sizeof(*w));
-	if (w != NULL) {
-		w->then = then;
-		w->arg = arg;
-		STAILQ_INSERT_TAIL(&x->waiters, w, entry);
-	}
+		w = wait_for(x, NULL, then, arg);
 	if (x != NULL && x->load != NULL)
 		x->again = true;
 	else if (x != NULL)
