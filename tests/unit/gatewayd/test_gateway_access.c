@@ -270,7 +270,7 @@ test_tunnel_without_a_credential(void **state)
 	assert_int_equal(ask_raw(SHORT(ASSERTION "a.b.c\r\n")), 200);
 	assert_int_equal(authenticates, 1);
 	assert_int_equal(last_via, VIA_ASSERTION);
-	/* A token of Access itself is nobody's credential at the tunnel. One
+	/* The tunnel ignores a token of Access itself beside the assertion. One
 	 * that may be ours is a second credential. */
 	assert_int_equal(
 	    ask_raw(SHORT(BEARER "oauth:x\r\n" ASSERTION "a.b.d\r\n")), 200);
