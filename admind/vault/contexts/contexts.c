@@ -264,7 +264,9 @@ copy(struct buf *out, const struct material *m, uint8_t tag)
  * that the version does not set, admind's value (from its settings) is used. A
  * version's value outside of bounds that were narrowed later is moved to the
  * nearest bound. If this lowers the value, the call gets less than a person
- * agreed to.
+ * agreed to. If this raises the value, the call gets the least with which a
+ * tool can run (limit.h). The caller has checked the version, so each limit is
+ * there at most once, with 8 bytes.
  */
 static int
 put_limits(struct buf *out, const struct material *m, const uint8_t *fields,
