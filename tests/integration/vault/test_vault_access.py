@@ -90,7 +90,7 @@ def test_who_may_not(web, ctl, admind, token, stored):
     refused(put(ctl, admind, stored, b"{}", token), "INVALID_REQUEST")
     for name, role in (("vi", "viewer"), ("re", "reviewer")):
         assert ask(ctl, admind, "ADMIN_CHANGE", change="create", username=name, role=role,
-                   new_password=PASSWORD)["_"] == "OK"
+                   new=PASSWORD)["_"] == "OK"
         login = ask(web, admind, "LOGIN", username=name, password=PASSWORD, source="127.0.0.1")["token"]
         m = put(web, admind, stored, b"{}", login)
         refused(m, "FORBIDDEN")
