@@ -376,7 +376,8 @@ call_authorise(struct call *c)
 {
 	struct exchange *ex = c->ex;
 	struct ipc_peer *admind = ipc_client_peer(c->gw->admind);
-	struct ipc_authorise m = {.credential = ipc_str(ex->credential),
+	struct ipc_authorise m = {.credential = ipc_str(ex->credential.text),
+	    .via = ex->credential.via,
 	    .method = (uint8_t)exchange_call_method(ex),
 	    .tool = ipc_str(ex->m.tool),
 	    .approval = c->approval,

@@ -17,9 +17,11 @@ struct parked {
 	struct ipc_id id;
 	struct parked_binding binding;
 	struct ipc_hash principal;
-	uint64_t expires_ms; /* Unix time */
-	uint32_t round;      /* of the last requestState given out */
-	bool waits;          /* the last requestState was not used yet */
+	struct ipc_hash credential; /* of the last request: a client may come
+				     * back with a fresh token */
+	uint64_t expires_ms;        /* Unix time */
+	uint32_t round;             /* of the last requestState given out */
+	bool waits;                 /* the last requestState was not used yet */
 	struct event *timer;
 	const struct parked_owner *owner;
 	void *arg;
@@ -160,19 +162,24 @@ on_expired(evutil_socket_t fd, short what, void *arg)
  * parked_state an entry has an open request, which ends as any other request
  * does. */
 void
-parked_end(struct gateway *gw, struct ipc_bytes principal)
+parked_end(struct gateway *gw, const struct ipc_hash *credential,
+    struct ipc_bytes principal)
 {
 	const struct parked_owner *owner;
-	struct ipc_hash h;
+	const struct ipc_hash *its_own;
+	struct ipc_hash h = *credential;
 	struct parked *p;
 	void *its;
 
-	sha256(principal.p, principal.n, &h);
+	if (principal.n > 0)
+		sha256(principal.p, principal.n, &h);
 	for (;;) {
-		TAILQ_FOREACH(p, &gw->parked->all, link)
-			if (p->waits &&
-			    memcmp(&p->principal, &h, sizeof(h)) == 0)
+		TAILQ_FOREACH(p, &gw->parked->all, link) {
+			its_own =
+			    principal.n > 0 ? &p->principal : &p->credential;
+			if (p->waits && memcmp(its_own, &h, sizeof(h)) == 0)
 				break;
+		}
 		if (p == NULL)
 			return;
 		owner = p->owner;
@@ -224,6 +231,7 @@ parked_new(struct gateway *gw, const struct exchange *ex,
 	id_random(&p->id);
 	bind_to(ex, &p->binding);
 	p->principal = principal;
+	p->credential = ex->credential.hash;
 	p->owner = owner;
 	p->arg = arg;
 	TAILQ_INSERT_TAIL(&s->all, p, link);
@@ -274,6 +282,7 @@ parked_resume(struct exchange *ex, struct refusal *no)
 		return -1;
 	}
 	p->waits = false;
+	p->credential = ex->credential.hash;
 	(void)evtimer_del(p->timer);
 	p->owner->resume(p->arg, ex);
 	return 0;

@@ -74,8 +74,10 @@ struct parked *parked_new(struct gateway *, const struct exchange *,
 int parked_state(
     struct parked *, uint64_t expires_ms, char text[PARKED_TEXT_LEN + 1]);
 /* Ends all conversations of a principal whose credential ended, because no
- * client will come back for them. Calls `expired` of each owner. */
-void parked_end(struct gateway *, struct ipc_bytes principal);
+ * client will come back for them. An empty principal: those conversations whose
+ * last request had this credential. Calls `expired` of each owner. */
+void parked_end(struct gateway *, const struct ipc_hash *credential,
+    struct ipc_bytes principal);
 void parked_free(struct parked *); /* does not call `expired`; NULL is
 				    * harmless */
 

@@ -85,12 +85,13 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 static int
-ask_get(struct gateway *gw, const char *credential, const struct ipc_id *id,
-    ipc_answer_cb *cb, void *arg)
+ask_get(struct gateway *gw, const struct credential *credential,
+    const struct ipc_id *id, ipc_answer_cb *cb, void *arg)
 {
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
-	struct ipc_task_get m = {
-	    .credential = ipc_str(credential), .task = *id};
+	struct ipc_task_get m = {.credential = ipc_str(credential->text),
+	    .via = credential->via,
+	    .task = *id};
 	uint64_t request;
 
 	return admind == NULL ||
@@ -101,12 +102,13 @@ ask_get(struct gateway *gw, const char *credential, const struct ipc_id *id,
 }
 
 static int
-ask_cancel(struct gateway *gw, const char *credential, const struct ipc_id *id,
-    ipc_answer_cb *cb, void *arg)
+ask_cancel(struct gateway *gw, const struct credential *credential,
+    const struct ipc_id *id, ipc_answer_cb *cb, void *arg)
 {
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
-	struct ipc_task_cancel m = {
-	    .credential = ipc_str(credential), .task = *id};
+	struct ipc_task_cancel m = {.credential = ipc_str(credential->text),
+	    .via = credential->via,
+	    .task = *id};
 	uint64_t request;
 
 	return admind == NULL ||
@@ -121,7 +123,8 @@ ask_update(
     struct exchange *ex, const struct ipc_id *id, ipc_answer_cb *cb, void *arg)
 {
 	struct ipc_peer *admind = ipc_client_peer(ex->gw->admind);
-	struct ipc_task_update m = {.credential = ipc_str(ex->credential),
+	struct ipc_task_update m = {.credential = ipc_str(ex->credential.text),
+	    .via = ex->credential.via,
 	    .task = *id,
 	    .answers = ex->m.input_responses.n > 0 ? ex->m.input_responses
 						   : ipc_bytes("{}", 2)};
@@ -161,9 +164,9 @@ tasks_serve(struct exchange *ex)
 		return;
 	}
 	if (ex->m.method == MCP_TASKS_GET)
-		rv = ask_get(ex->gw, ex->credential, &id, answered, ex);
+		rv = ask_get(ex->gw, &ex->credential, &id, answered, ex);
 	else if (ex->m.method == MCP_TASKS_CANCEL)
-		rv = ask_cancel(ex->gw, ex->credential, &id, answered, ex);
+		rv = ask_cancel(ex->gw, &ex->credential, &id, answered, ex);
 	else
 		rv = ask_update(ex, &id, answered, ex);
 	if (rv == -1)
@@ -184,7 +187,9 @@ struct asking {
 	struct parked *parked;
 	struct exchange *ex; /* its answers were sent to admind */
 	uint64_t expires_ms;
-	char credential[]; /* to end the task if no client comes back */
+	struct credential credential; /* ends the task if no client comes
+				       * back */
+	char text[];                  /* of the credential */
 };
 
 static void
@@ -196,7 +201,7 @@ static void
 asking_free(struct asking *a)
 {
 	parked_free(a->parked);
-	explicit_bzero(a->credential, strlen(a->credential));
+	explicit_bzero(a->text, strlen(a->text));
 	free(a);
 }
 
@@ -233,8 +238,10 @@ updated(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f == NULL || f->type != IPC_TASK_STATE ||
 	    ipc_decode(f, &t, NULL) == -1) {
 		refusal_from(&no, f, gone, "admind");
+		/* By the newest credential: a's may have expired since. */
+		(void)ask_cancel(
+		    a->gw, &ex->credential, &a->task, ignore, NULL);
 		exchange_refuse(ex, &no);
-		(void)ask_cancel(a->gw, a->credential, &a->task, ignore, NULL);
 		asking_free(a);
 		return;
 	}
@@ -265,7 +272,7 @@ expired(void *arg)
 	struct asking *a = arg;
 
 	a->parked = NULL;
-	(void)ask_cancel(a->gw, a->credential, &a->task, ignore, NULL);
+	(void)ask_cancel(a->gw, &a->credential, &a->task, ignore, NULL);
 	asking_free(a);
 }
 
@@ -282,7 +289,7 @@ static void
 ask_first(struct exchange *ex, const struct ipc_task_state *t,
     struct ipc_bytes questions)
 {
-	size_t n = strlen(ex->credential);
+	size_t n = strlen(ex->credential.text);
 	struct asking *a = calloc(1, sizeof(*a) + n + 1);
 	struct refusal no;
 
@@ -290,7 +297,9 @@ ask_first(struct exchange *ex, const struct ipc_task_state *t,
 		refuse(ex, FAILURE_BUSY, RETRY_MS, "Out of memory.");
 		return;
 	}
-	memcpy(a->credential, ex->credential, n + 1);
+	memcpy(a->text, ex->credential.text, n + 1);
+	a->credential = ex->credential;
+	a->credential.text = a->text;
 	a->gw = ex->gw;
 	a->task = t->task;
 	a->expires_ms = now_us() / 1000 + PARK_TOTAL_MS;
@@ -312,7 +321,7 @@ tasks_created(struct exchange *ex, const struct ipc_task_state *t)
 	 * task's id, so it could not fetch the outcome. */
 	if (ex->req == NULL) {
 		(void)ask_cancel(
-		    ex->gw, ex->credential, &t->task, ignore, NULL);
+		    ex->gw, &ex->credential, &t->task, ignore, NULL);
 		refuse(ex, FAILURE_KILLED, 0, "The client cancelled.");
 	} else if (asks(t, &questions)) {
 		ask_first(ex, t, questions);
@@ -327,13 +336,14 @@ struct telling {
 	struct gateway *gw;
 	struct ipc_id task;
 	char principal[PRINCIPAL_MAX + 1];
-	char credential[]; /* of the streams that are told */
+	struct credential credential; /* of the streams that are told */
+	char text[];                  /* of the credential */
 };
 
 static void
 telling_free(struct telling *x)
 {
-	explicit_bzero(x->credential, strlen(x->credential));
+	explicit_bzero(x->text, strlen(x->text));
 	free(x);
 }
 
@@ -354,7 +364,7 @@ tell(void *arg, struct ipc_frame *f, enum failure gone)
 		if (no.failure == FAILURE_UNAUTHENTICATED ||
 		    no.failure == FAILURE_FORBIDDEN)
 			stream_task_refused(
-			    x->gw, x->principal, id, x->credential);
+			    x->gw, x->principal, id, &x->credential);
 		telling_free(x);
 		return;
 	}
@@ -365,7 +375,7 @@ tell(void *arg, struct ipc_frame *f, enum failure gone)
 		buf_putc(&b, '}');
 		if (!b.failed)
 			stream_notify_task(x->gw, x->principal, id,
-			    x->credential, ipc_bytes(b.p, b.len));
+			    &x->credential, ipc_bytes(b.p, b.len));
 	}
 	buf_free(&b);
 	telling_free(x);
@@ -380,18 +390,20 @@ struct change {
  * the streams of this credential are told nothing, as if their client did not
  * read. */
 static void
-ask_for(void *arg, const char *credential)
+ask_for(void *arg, const struct credential *credential)
 {
 	const struct change *c = arg;
 	struct telling *x;
-	size_t n = strlen(credential);
+	size_t n = strlen(credential->text);
 
 	if ((x = calloc(1, sizeof(*x) + n + 1)) == NULL)
 		return;
 	x->gw = c->gw;
 	x->task = c->m->task;
 	memcpy(x->principal, c->m->principal.p, c->m->principal.n);
-	memcpy(x->credential, credential, n);
+	memcpy(x->text, credential->text, n);
+	x->credential = *credential;
+	x->credential.text = x->text;
 	if (ask_get(c->gw, credential, &x->task, tell, x) == -1)
 		telling_free(x);
 }

@@ -143,6 +143,7 @@ admind_down(struct ipc_peer *p, void *arg)
 	(void)p;
 	gw->attached = false;
 	event_del(gw->attach_retry);
+	gw_access_forget(gw);
 	forget(gw);
 }
 
@@ -169,6 +170,12 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		/* An admind that stops takes no answer any more. That is no
 		 * error here, since more frames of it may follow. */
 		(void)ipc_answer_ok(p, f->request);
+		return 0;
+	case IPC_GW_ACCESS:
+		if (gw_access_take(gw, f) < 0)
+			return -1;
+		/* Other people may come in from now on. */
+		identity_cache_drop(gw->identities);
 		return 0;
 	case IPC_CREDENTIAL_ENDED:
 		if (credential_ended(gw, f) < 0)
@@ -301,6 +308,7 @@ gateway_free(struct gateway *gw)
 		event_free(gw->patience);
 	gw->patience = NULL;
 	catalogue_drop(gw);
+	gw_access_forget(gw);
 	identity_cache_free(gw->identities);
 	share_free(gw->shares);
 	session_ended_free(gw->ended);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "challenge.h"
 #include "exchange.h"
 #include "httpd_stream.h"
 #include "ids.h"
@@ -37,8 +38,9 @@ exchange_free(struct exchange *ex)
 	TAILQ_REMOVE(&gw->exchanges, ex, all);
 	gw->exchange_bytes -= ex->body_len;
 	gw->exchange_count--;
-	if (ex->credential != NULL)
-		explicit_bzero(ex->credential, strlen(ex->credential));
+	if (ex->credential.text != NULL)
+		explicit_bzero(
+		    ex->credential.text, strlen(ex->credential.text));
 	free(ex->body); /* and all that follows it */
 	buf_free(&ex->answers);
 	buf_free(&ex->made);
@@ -56,13 +58,6 @@ finish(struct exchange *ex, int status, const void *p, size_t n)
 		if (ex->req != NULL)
 			httpd_stream_end(ex->req);
 	} else if (ex->req != NULL) {
-		if (status == 401)
-			httpd_header(ex->req, "WWW-Authenticate",
-			    ex->credential[0] != '\0' ? EXCHANGE_INVALID
-						      : EXCHANGE_CHALLENGE);
-		else if (status == 403)
-			httpd_header(
-			    ex->req, "WWW-Authenticate", EXCHANGE_SCOPE);
 		httpd_header(ex->req, "Cache-Control", "no-store");
 		httpd_reply(ex->req, status, n > 0 ? JSON_TYPE : "", p, n);
 	}
@@ -173,6 +168,7 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	 * an id has no JSON-RPC answer, so the HTTP status tells the failure.
 	 */
 	if (fi->http_status == 401 || fi->http_status == 403 ||
+	    (ex->unread && fi->http_status == 400) ||
 	    (r->failure == FAILURE_CAPABILITY_REQUIRED && ex->m.modern) ||
 	    to.id.n == 0)
 		status = fi->http_status;
@@ -186,6 +182,15 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 		    (unsigned long long)(r->retry_after_ms + 999) / 1000);
 		httpd_header(ex->req, "Retry-After", seconds);
 	}
+	/* A stream that was begun has no more header fields. */
+	if ((status == 401 || status == 403) && ex->req != NULL &&
+	    !ex->streaming)
+		challenge_add(ex->gw, ex->req,
+		    status == 403 ? CHALLENGE_SCOPE
+			: ex->unread || ex->credential.text[0] != '\0'
+			? CHALLENGE_INVALID
+			: CHALLENGE_NONE,
+		    r->message);
 	buf_init(&b, ANSWER_MAX);
 	/* Only tools/call has isError results. */
 	if (fi->side == FAILURE_TOOL && to.id.n > 0 &&
@@ -476,7 +481,7 @@ exchange_identified(
 		mcp_request_split(ex->body, ex->body_len, &h, -1, &ex->members,
 		    &ex->m.id, &e);
 	denied = no != NULL &&
-	    (no->failure == FAILURE_UNAUTHENTICATED ||
+	    (ex->unread || no->failure == FAILURE_UNAUTHENTICATED ||
 		no->failure == FAILURE_FORBIDDEN);
 	if (no != NULL && (denied || e.failure == FAILURE_NONE)) {
 		ex->members.array = false; /* one answer for all */

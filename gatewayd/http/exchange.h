@@ -27,7 +27,8 @@ struct exchange {
 	uint8_t *body;         /* owned; messages point into it */
 	size_t body_len;
 	/* These follow the body in the same memory. */
-	char *credential; /* bearer token, "" if none */
+	struct credential credential; /* its text follows, too */
+	bool unread;                  /* it can't be read, which is refused */
 	char *version, *method, *name, *session_text, *agent,
 	    *last_event;             /* or NULL */
 	bool is_delete;              /* DELETE of a session: no message */
@@ -67,11 +68,6 @@ struct exchange_ops {
 #define JSON_TYPE "application/json"
 #define SSE_TYPE  "text/event-stream"
 
-#define EXCHANGE_CHALLENGE "Bearer realm=\"mcpbox\"" /* of every 401 */
-/* RFC 6750 section 3.1. INVALID: the credential is not valid. SCOPE: the
- * credential is valid, but not for this request. */
-#define EXCHANGE_INVALID EXCHANGE_CHALLENGE ", error=\"invalid_token\""
-#define EXCHANGE_SCOPE   EXCHANGE_CHALLENGE ", error=\"insufficient_scope\""
 void exchange_begin(struct gateway *, struct httpd_req *, bool is_delete);
 void exchange_free(struct exchange *);
 /* Takes the answer to identity_ask: the exchange goes on, or is refused. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "credential_read.h"
 #include "exchange.h"
 #include "quirk.h"
 
@@ -12,20 +13,6 @@
 static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
     "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};
 enum { VERSION, METHOD, NAME, SESSION, AGENT, LAST_EVENT, KEPT };
-
-/* Returns the bearer token (RFC 6750 section 2.1); "" if there is none. A
- * credential of another scheme counts as none. */
-static const char *
-bearer(const struct http1_request *r)
-{
-	const char *v = http1_field(r, "authorization", NULL);
-
-	if (v == NULL || strncasecmp(v, "Bearer ", 7) != 0)
-		return "";
-	v += 7;
-	v += strspn(v, " ");
-	return strlen(v) > CREDENTIAL_MAX ? "?" : v;
-}
 
 static char *
 put(char **at, const char *text, size_t n)
@@ -41,11 +28,12 @@ put(char **at, const char *text, size_t n)
  * begins with the body. They are copied because the client may leave while a
  * legacy call goes on. 0, or -1: out of memory. */
 static int
-copy_request(struct exchange *ex, const struct http1_request *r)
+copy_request(struct exchange *ex, const struct http1_request *r,
+    const char *credential, enum credential_via via)
 {
 	char **const to[KEPT] = {&ex->version, &ex->method, &ex->name,
 	    &ex->session_text, &ex->agent, &ex->last_event};
-	const char *credential = bearer(r), *v[KEPT];
+	const char *v[KEPT];
 	size_t i, n[KEPT], cred = strlen(credential) + 1;
 	size_t all = r->body_len + 1 + cred;
 	char *at;
@@ -61,7 +49,7 @@ copy_request(struct exchange *ex, const struct http1_request *r)
 	ex->body = (uint8_t *)put(&at, (const char *)r->body, r->body_len);
 	*at++ = '\0';
 	ex->body_len = r->body_len;
-	ex->credential = put(&at, credential, cred);
+	identity_credential(&ex->credential, put(&at, credential, cred), via);
 	for (i = 0; i < KEPT; i++)
 		if (v[i] != NULL)
 			*to[i] = put(&at, v[i], n[i]);
@@ -125,6 +113,9 @@ void
 exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 {
 	const struct http1_request *r = httpd_request(req);
+	enum credential_via via = VIA_AUTHORIZATION;
+	const char *credential = "";
+	struct refusal no;
 	struct exchange *ex;
 
 	if (gw->exchange_count >= EXCHANGES_MAX ||
@@ -142,7 +133,8 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	buf_init(&ex->mime, MCP_URI_MAX);
 	TAILQ_INSERT_TAIL(&gw->exchanges, ex, all);
 	gw->exchange_count++;
-	if (copy_request(ex, r) < 0) {
+	ex->unread = credential_read(gw, r, &credential, &via, &no) < 0;
+	if (copy_request(ex, r, credential, via) < 0) {
 		ex->req = NULL;
 		exchange_free(ex);
 		refuse_busy(req);
@@ -158,5 +150,8 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 		quirk_note(gw, 1 << MCP_QUIRK_ACCEPT, ex->agent);
 	}
 	httpd_set_data(req, ex);
-	identity_ask(gw, ex->credential, exchange_identified, ex);
+	if (ex->unread)
+		exchange_identified(ex, NULL, &no);
+	else
+		identity_ask(gw, &ex->credential, exchange_identified, ex);
 }

@@ -15,8 +15,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "challenge.h"
+#include "credential_read.h"
 #include "exchange.h"
 #include "front.h"
+#include "well_known.h"
 
 /* tchar of RFC 9110 section 5.6.2 */
 #define FIELD_NAME                                         \
@@ -178,8 +181,8 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	 * such a request learns nothing and costs admind nothing. A preflight
 	 * never has a credential (Fetch, CORS-preflight fetch). */
 	if (gw->listener == LISTENER_TUNNEL && r->method != HTTP1_OPTIONS &&
-	    http1_field(r, "authorization", NULL) == NULL) {
-		httpd_header(req, "WWW-Authenticate", EXCHANGE_CHALLENGE);
+	    credential_read_none(gw, r)) {
+		challenge_add(gw, req, CHALLENGE_NONE, NULL);
 		refuse(req, 401, FAILURE_UNAUTHENTICATED,
 		    "A credential is required.");
 		return;
@@ -236,6 +239,7 @@ on_request(struct httpd_req *req, void *arg)
 	struct gateway *gw = arg;
 	const struct http1_request *r = httpd_request(req);
 	const char *host, *origin;
+	bool metadata = well_known_is(gw, r->path);
 
 	host = http1_field(r, "host", NULL); /* never NULL: http1 requires it */
 	if (gw->listener == LISTENER_LOCAL && !host_is_loopback(host)) {
@@ -250,10 +254,13 @@ on_request(struct httpd_req *req, void *arg)
 			    "This origin is not allowed.");
 			return;
 		}
-		cors(req, origin);
+		if (!metadata) /* it has a field of its own for CORS */
+			cors(req, origin);
 	}
 	if (strcmp(r->path, "/mcp") == 0) {
 		mcp(gw, req);
+	} else if (metadata) {
+		well_known_answer(gw, req);
 	} else if (strcmp(r->path, "/health") == 0 &&
 	    gw->listener == LISTENER_LOCAL) { /* not for the tunnel */
 		if (r->method == HTTP1_GET || r->method == HTTP1_HEAD) {

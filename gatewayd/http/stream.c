@@ -133,7 +133,7 @@ stream_release(struct stream *s)
 	for (i = 0; i < s->nwatches; i++)
 		free(s->watches[i].uri);
 	free(s->watches);
-	explicit_bzero(s->credential, strlen(s->credential));
+	explicit_bzero(s->credential.text, strlen(s->credential.text));
 	free(s);
 }
 
@@ -220,7 +220,7 @@ struct stream *
 stream_new(const struct exchange *ex, struct ipc_bytes id, const char *tasks,
     size_t tasks_len)
 {
-	size_t cred = strlen(ex->credential) + 1;
+	size_t cred = strlen(ex->credential.text) + 1;
 	struct streams *t = ex->gw->streams;
 	struct stream_owner *o = owner_of(t, ex->who.principal, true);
 	struct stream *s;
@@ -235,8 +235,10 @@ stream_new(const struct exchange *ex, struct ipc_bytes id, const char *tasks,
 	}
 	s->gw = ex->gw;
 	s->owner = o;
-	memcpy(s->credential, ex->credential, cred);
-	at = s->credential + cred;
+	s->credential = ex->credential;
+	s->credential.text = at = s->texts;
+	memcpy(at, ex->credential.text, cred);
+	at += cred;
 	if (id.n > 0)
 		memcpy(at, id.p, id.n);
 	s->id = at;
@@ -395,15 +397,16 @@ stream_get(struct exchange *ex)
 }
 
 void
-stream_credential_ended(struct gateway *gw, const struct ipc_hash *credential)
+stream_credential_ended(struct gateway *gw, const struct ipc_hash *credential,
+    const char *principal)
 {
 	struct stream *s, *next;
-	struct ipc_hash h;
 
 	for (s = TAILQ_FIRST(&gw->streams->all); s != NULL; s = next) {
 		next = TAILQ_NEXT(s, all);
-		sha256(s->credential, strlen(s->credential), &h);
-		if (ct_equal(&h, credential, sizeof(h)))
+		if (credential != NULL ? ct_equal(&s->credential.hash,
+					     credential, sizeof(*credential))
+				       : strcmp(s->owner->name, principal) == 0)
 			stream_close(s, true);
 	}
 }

@@ -51,8 +51,10 @@ void stream_get(struct exchange *);
 /* Ends the stream of a deleted session and drops all that is kept for it. */
 void stream_session_ended(struct gateway *, const struct ipc_id *);
 
-/* Ends all streams of a credential that ended. The hash is its SHA-256. */
-void stream_credential_ended(struct gateway *, const struct ipc_hash *);
+/* Ends all streams of a credential that ended, named by its credential_hash().
+ * NULL: all streams of the principal. */
+void stream_credential_ended(
+    struct gateway *, const struct ipc_hash *, const char *principal);
 
 /* Marks every stream that wants to know of changes in these lists (mask of 1 <<
  * enum mcp_list). Marked streams are told of the changes soon. */
@@ -66,15 +68,15 @@ void stream_admind_up(struct gateway *);
  * watch the task. The credential is valid during the call. f must not open or
  * end a stream. */
 void stream_task_each(struct gateway *, const char *principal, const char *task,
-    void (*f)(void *arg, const char *credential), void *arg);
+    void (*f)(void *arg, const struct credential *), void *arg);
 /* Sends notifications/tasks to the streams that were opened by just this
  * credential. params: a JSON object without _meta. */
 void stream_notify_task(struct gateway *, const char *principal,
-    const char *task, const char *credential, struct ipc_bytes params);
+    const char *task, const struct credential *, struct ipc_bytes params);
 /* Ends the streams that stream_notify_task would tell, because their credential
  * has ended. */
 void stream_task_refused(struct gateway *, const char *principal,
-    const char *task, const char *credential);
+    const char *task, const struct credential *);
 
 /* An answer that is an event stream of a legacy session. Its events have ids,
  * and each is kept for a while, so that a client that lost the connection, or

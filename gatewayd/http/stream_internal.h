@@ -60,9 +60,9 @@ struct stream {
 	unsigned nwatches, ntasks;
 	const char *id;    /* of the listen request, raw JSON */
 	const char *tasks; /* ntasks texts, each with its NUL */
-	/* Checked again before the stream says anything. The texts of id and
-	 * tasks follow the credential in memory. */
-	char credential[];
+	/* Checked again before the stream says anything. */
+	struct credential credential;
+	char texts[]; /* of credential, id and tasks */
 };
 
 TAILQ_HEAD(stream_list, stream);

@@ -233,7 +233,7 @@ serve(struct stream *s)
 		return;
 	}
 	ask(s);
-	identity_ask(gw, s->credential, identified, s);
+	identity_ask(gw, &s->credential, identified, s);
 }
 
 void
@@ -376,6 +376,12 @@ watches_task(const struct stream *s, const char *principal, const char *task)
 	return false;
 }
 
+static bool
+has_credential(const struct stream *s, const struct credential *c)
+{
+	return memcmp(&s->credential.hash, &c->hash, sizeof(c->hash)) == 0;
+}
+
 /* True if an earlier stream of the list has the same credential and watches the
  * task, too. */
 static bool
@@ -387,8 +393,7 @@ asked_before(const struct streams *t, const struct stream *s,
 	TAILQ_FOREACH(e, &t->all, all) {
 		if (e == s)
 			return false;
-		if (e->owner == s->owner &&
-		    strcmp(e->credential, s->credential) == 0 &&
+		if (e->owner == s->owner && has_credential(e, &s->credential) &&
 		    watches_task(e, principal, task))
 			return true;
 	}
@@ -403,14 +408,14 @@ asked_before(const struct streams *t, const struct stream *s,
  */
 void
 stream_task_each(struct gateway *gw, const char *principal, const char *task,
-    void (*f)(void *, const char *), void *arg)
+    void (*f)(void *, const struct credential *), void *arg)
 {
 	const struct stream *s;
 
 	TAILQ_FOREACH(s, &gw->streams->all, all)
 		if (watches_task(s, principal, task) &&
 		    !asked_before(gw->streams, s, principal, task))
-			f(arg, s->credential);
+			f(arg, &s->credential);
 }
 
 /* Tells the streams. A client that does not read misses some messages. That
@@ -418,7 +423,7 @@ stream_task_each(struct gateway *gw, const char *principal, const char *task,
  * anyway. */
 void
 stream_notify_task(struct gateway *gw, const char *principal, const char *task,
-    const char *credential, struct ipc_bytes params)
+    const struct credential *credential, struct ipc_bytes params)
 {
 	struct stream *s;
 
@@ -428,22 +433,21 @@ stream_notify_task(struct gateway *gw, const char *principal, const char *task,
 		return;
 	TAILQ_FOREACH(s, &gw->streams->all, all)
 		if (watches_task(s, principal, task) &&
-		    strcmp(s->credential, credential) == 0 &&
-		    !httpd_stream_slow(s->req))
+		    has_credential(s, credential) && !httpd_stream_slow(s->req))
 			write_event(s, -1, "notifications/tasks", params.p + 1,
 			    params.n - 2);
 }
 
 void
 stream_task_refused(struct gateway *gw, const char *principal, const char *task,
-    const char *credential)
+    const struct credential *credential)
 {
 	struct stream *s, *next;
 
 	for (s = TAILQ_FIRST(&gw->streams->all); s != NULL; s = next) {
 		next = TAILQ_NEXT(s, all);
 		if (watches_task(s, principal, task) &&
-		    strcmp(s->credential, credential) == 0)
+		    has_credential(s, credential))
 			stream_close(s, true);
 	}
 }

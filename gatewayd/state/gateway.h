@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "crypto.h"
+#include "gw_access.h"
 #include "ipc_peer.h"
 #include "mcp_request.h"
 #include "proc.h"
@@ -83,6 +84,7 @@ struct gateway {
 	bool attached; /* GW_CONFIG came on this connection */
 	bool has_key;  /* kept while admind is away */
 	uint8_t session_key[KEY_LEN];
+	struct gw_access access; /* of signed tokens */
 	struct event *attach_retry;
 	struct session_ended *ended;
 	struct session_states *states;

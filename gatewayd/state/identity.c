@@ -1,8 +1,9 @@
 /*
  * Finds the identity of a request by AUTHENTICATE. The answer is remembered for
- * as long as admind allows, at most 30 s. It is kept under the SHA-256 of the
- * credential, so that a dump of this process shows only the tokens of clients
- * that are being served at that moment.
+ * as long as admind allows, at most 30 s. It is kept under the digest of the
+ * credential and its header (credential_hash.h), so that a dump of this process
+ * shows only the tokens of clients that are being served at that moment, and a
+ * token that is good in one header is not remembered as good in the other.
  *
  * A remembered identity opens only lists and sessions: a call is authorised by
  * admind each time, with the credential itself. Everything is forgotten when
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "credential_hash.h"
 #include "gateway.h"
 #include "identity.h"
 #include "ids.h"
@@ -24,14 +26,15 @@ struct identity_cache {
 		struct ipc_hash credential;
 		uint64_t until; /* boot ms; 0: empty */
 		struct identity who;
-	} slot[SLOTS];        /* direct mapped: a collision is a miss */
-	uint64_t generation;  /* answers to older questions aren't kept */
-	struct ipc_hash none; /* of "": most clients send no credential */
+	} slot[SLOTS];       /* direct mapped: a collision is a miss */
+	uint64_t generation; /* answers to older questions aren't kept */
+	size_t asked;        /* bytes of credentials in open questions */
 };
 
 struct question {
 	struct gateway *gw;
 	struct ipc_hash credential;
+	size_t bytes;
 	uint64_t generation;
 	identity_cb *cb;
 	void *arg;
@@ -40,11 +43,7 @@ struct question {
 struct identity_cache *
 identity_cache_new(void)
 {
-	struct identity_cache *c = calloc(1, sizeof(*c));
-
-	if (c != NULL)
-		sha256("", 0, &c->none);
-	return c;
+	return calloc(1, sizeof(struct identity_cache));
 }
 
 void
@@ -61,6 +60,26 @@ identity_cache_drop(struct identity_cache *c)
 	for (i = 0; i < SLOTS; i++)
 		c->slot[i].until = 0;
 	c->generation++;
+}
+
+/* Most clients of the local listener send no credential, so its digest is made
+ * once. */
+void
+identity_credential(struct credential *c, char *text, enum credential_via via)
+{
+	static struct ipc_hash none;
+	static bool any;
+
+	c->text = text;
+	c->via = (uint8_t)via;
+	if (text[0] != '\0') {
+		credential_hash(c->via, text, strlen(text), &c->hash);
+		return;
+	}
+	if (!any)
+		credential_hash(VIA_AUTHORIZATION, "", 0, &none);
+	any = true;
+	c->hash = none;
 }
 
 static int
@@ -84,6 +103,7 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	struct refusal no;
 	unsigned i;
 
+	c->asked -= q->bytes;
 	if (f == NULL || f->type != IPC_IDENTITY ||
 	    ipc_decode(f, &m, NULL) < 0) {
 		refusal_from(&no, f, gone, "admind");
@@ -109,25 +129,37 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 
 /* Asks admind about a credential of which nothing is remembered. */
 static void
-ask_admind(struct gateway *gw, const char *credential,
-    const struct ipc_hash *hash, identity_cb *cb, void *arg)
+ask_admind(struct gateway *gw, const struct credential *credential,
+    identity_cb *cb, void *arg)
 {
-	struct ipc_authenticate m = {.credential = ipc_str(credential)};
+	struct ipc_authenticate m = {
+	    .credential = ipc_str(credential->text), .via = credential->via};
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
+	struct identity_cache *c = gw->identities;
 	struct question *q;
 	struct refusal no;
 	uint64_t id;
 
+	if (admind != NULL &&
+	    m.credential.n > CREDENTIALS_ASKED_MAX - c->asked) {
+		refusal_set(&no, FAILURE_BUSY, RETRY_MS,
+		    "Too many credentials are being checked at once.");
+		cb(arg, NULL, &no);
+		return;
+	}
 	q = admind != NULL ? calloc(1, sizeof(*q)) : NULL;
 	if (q != NULL) {
 		q->gw = gw;
-		q->credential = *hash;
-		q->generation = gw->identities->generation;
+		q->credential = credential->hash;
+		q->bytes = m.credential.n;
+		q->generation = c->generation;
 		q->cb = cb;
 		q->arg = arg;
+		c->asked += q->bytes;
 		if (ipc_request(admind, IPC_AUTHENTICATE, &m, ADMIND_ASK_MS,
 			answered, q, &id) == 0)
 			return;
+		c->asked -= q->bytes;
 		free(q);
 	}
 	refusal_away(&no, gw, false);
@@ -138,21 +170,16 @@ ask_admind(struct gateway *gw, const char *credential,
  * The identity can't change while cb runs: only an answer from admind writes
  * it, and answers are taken by the loop. */
 void
-identity_ask(
-    struct gateway *gw, const char *credential, identity_cb *cb, void *arg)
+identity_ask(struct gateway *gw, const struct credential *credential,
+    identity_cb *cb, void *arg)
 {
 	struct identity_cache *c = gw->identities;
-	struct ipc_hash h;
-	unsigned i;
+	const struct ipc_hash *h = &credential->hash;
+	unsigned i = h->b[0];
 
-	if (credential[0] == '\0')
-		h = c->none;
-	else
-		sha256(credential, strlen(credential), &h);
-	i = h.b[0];
 	if (c->slot[i].until > now_boot_ms() &&
-	    ct_equal(c->slot[i].credential.b, h.b, sizeof(h.b)))
+	    ct_equal(c->slot[i].credential.b, h->b, sizeof(h->b)))
 		cb(arg, &c->slot[i].who, NULL);
 	else
-		ask_admind(gw, credential, &h, cb, arg);
+		ask_admind(gw, credential, cb, arg);
 }

@@ -1,5 +1,5 @@
 """The example for cloudflared (contrib/cloudflared). The program is not in Debian, so what is checked is the file: that every
-key is one of cloudflared's, that its rules let through /mcp and nothing else, and that what it says of gatewayd is so."""
+key is one of cloudflared's, that its rules let through /mcp and the metadata, and that what it says of gatewayd is so."""
 import pathlib
 import re
 
@@ -45,10 +45,14 @@ def test_the_last_rule_takes_all_the_rest():
     assert set(last) == {"service"}, "cloudflared refuses a file whose last rule has a condition"
 
 
-def test_mcp_goes_to_the_tunnels_socket_and_nothing_else_does():
+def test_mcp_and_its_metadata_go_to_the_tunnels_socket_and_nothing_else_does():
     socket = "unix:/run/mcpbox/gatewayd-tunnel/mcp.sock"
-    assert service("mcp.example.org", "/mcp") == socket
-    for path in ("/", "/health", "/mcp/", "/mcpx", "/x/mcp", "/api/me", "/metrics", "/.well-known/oauth-protected-resource"):
+    for path in ("/mcp", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+        assert service("mcp.example.org", path) == socket, path
+    for path in ("/", "/health", "/mcp/", "/mcpx", "/x/mcp", "/api/me", "/metrics", "/.well-known/oauth-protected-resource/",
+                 "/.well-known/oauth-protected-resource/x", "/.well-known/oauth-protected-resources",
+                 "/xwell-known/oauth-protected-resource", "/mcp/.well-known/oauth-protected-resource",
+                 "/.well-known/oauth-authorization-server"):
         assert service("mcp.example.org", path) == "http_status:404", path
     assert service("other.example.org", "/mcp") == "http_status:404"
 

@@ -94,8 +94,29 @@ def test_headers_pass_in_both_directions(nginx, token):
         assert r.status == 204
         assert c.request("tools/list").status == 404
     # What is only of this machine is not behind the proxy.
-    for path in ("/health", "/", "/mcp/", "/mcp/x", "/.well-known/oauth-protected-resource", "/api/me"):
+    for path in ("/health", "/", "/mcp/", "/mcp/x", "/.well-known/oauth-protected-resource/", "/api/me",
+                 "/.well-known/oauth-authorization-server"):
         assert request(nginx.where(), "GET", path, headers=token.bearer()).status == 404, path
+
+
+def test_the_metadata_is_asked_of_mcpbox(nginx):
+    """There is no issuer here, and the 404 is mcpbox's own: the path goes through."""
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+        r = request(nginx.where(), "GET", path)
+        assert r.status == 404 and r.value["error"] == "not_found", path
+
+
+def test_a_long_token_and_an_assertion_arrive(nginx):
+    """nginx cuts nothing and drops nothing: mcpbox itself refuses them, each for its own reason."""
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    r = request(nginx.where(), body=ping, headers={"Authorization": "Bearer " + "x" * 8192})
+    assert r.status == 401 and "bytes" not in r.error["message"]
+    r = request(nginx.where(), body=ping, headers={"Authorization": "Bearer " + "x" * 8193})
+    assert r.status == 401 and "8193 bytes" in r.error["message"]
+    r = request(nginx.where(), body=ping, headers={"Authorization": "Basic x", "Cf-Access-Jwt-Assertion": "a.b.c"})
+    assert r.status == 401 and "is not read at this listener" in r.error["message"]
+    r = request(nginx.where(), body=ping, headers={"Authorization": "Bearer x", "Cf-Access-Jwt-Assertion": "a.b.c"})
+    assert r.status == 400 and "two credentials" in r.error["message"]
 
 
 def stream(where, token, body, **headers):

@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "credential_hash.h"
 #include "daemon.h"
 #include "exchange.h"
 #include "front.h"
@@ -34,7 +35,10 @@ static uint32_t last_number;
 static char last_answers[1024];
 static bool goes_on; /* an answered call runs on */
 static struct ipc_peer *gateway_at_admind;
-static bool attach_fails;
+static bool attach_fails, access_untold;
+static struct ipc_gw_access access_told; /* comes after GW_CONFIG */
+static unsigned authenticates, last_via; /* of any message with a credential */
+static char last_credential[10 * 1024];
 /* A test's own answer to AUTHORISE; true: it did. */
 static bool (*authorise_hook)(
     struct ipc_peer *, uint64_t request, const struct ipc_authorise *);
@@ -132,6 +136,7 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 
 	assert_int_equal(ipc_decode(f, &m, NULL), 0);
 	authorises++;
+	last_via = m.via;
 	snprintf(last_args, sizeof(last_args), "%.*s", (int)m.arguments.n,
 	    (const char *)m.arguments.p);
 	snprintf(last_client, sizeof(last_client), "%.*s", (int)m.client.n,
@@ -197,11 +202,36 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
+/* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
-admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {
 	struct ipc_authenticate who;
 	struct ipc_identity id = {.cache_ms = 30000};
+
+	assert_int_equal(ipc_decode(f, &who, NULL), 0);
+	authenticates++;
+	last_via = who.via;
+	snprintf(last_credential, sizeof(last_credential), "%.*s",
+	    (int)who.credential.n, (const char *)who.credential.p);
+	if (ipc_streq(who.credential, "quoted"))
+		return ipc_refuse(p, f->request, FAILURE_UNAUTHENTICATED,
+		    "not \"a\\b\",\r\n\xc3\xa4", 0);
+	if (ipc_streq(who.credential, "bad") ||
+	    (bob_revoked && ipc_streq(who.credential, "bob")))
+		return ipc_refuse(
+		    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
+	id.principal = ipc_str(ipc_streq(who.credential, "bob") ? "bob"
+		: who.via != 0 || strncmp(last_credential, "ann", 3) == 0
+		? "ann"
+		: "local");
+	id.permission_set = id.principal;
+	return ipc_answer(p, f->request, IPC_IDENTITY, &id);
+}
+
+static int
+admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
+{
 	struct ipc_gw_config c = {.listener = ipc_str("local"),
 	    .session_key = ipc_bytes("0123456789abcdef0123456789abcdef", 32)};
 	struct ipc_task_state task = {.status = TASK_WORKING, .ttl_ms = 1000};
@@ -214,17 +244,12 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		if (attach_fails)
 			return ipc_refuse(
 			    p, f->request, FAILURE_VAULT_UNAVAILABLE, "", 0);
-		return ipc_answer(p, f->request, IPC_GW_CONFIG, &c);
+		if (ipc_answer(p, f->request, IPC_GW_CONFIG, &c) < 0)
+			return -1;
+		return access_untold ? 0
+				     : ipc_send(p, IPC_GW_ACCESS, &access_told);
 	case IPC_AUTHENTICATE:
-		assert_int_equal(ipc_decode(f, &who, NULL), 0);
-		if (ipc_streq(who.credential, "bad") ||
-		    (bob_revoked && ipc_streq(who.credential, "bob")))
-			return ipc_refuse(
-			    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
-		id.principal =
-		    ipc_str(ipc_streq(who.credential, "bob") ? "bob" : "local");
-		id.permission_set = id.principal;
-		return ipc_answer(p, f->request, IPC_IDENTITY, &id);
+		return authenticate(p, f);
 	case IPC_CATALOGUE_GET:
 		catalogue(p, f->request);
 		return 0;
@@ -233,6 +258,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		return 0;
 	case IPC_TASK_GET:
 		assert_int_equal(ipc_decode(f, &get, NULL), 0);
+		last_via = get.via;
 		if (no_more != NULL && ipc_streq(get.credential, no_more))
 			return ipc_refuse(
 			    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
@@ -405,7 +431,8 @@ wait_ready(void)
 {
 	long end = lc_ms() + LC_DEADLINE_MS;
 
-	while (!gw.attached || ipc_client_peer(gw.sandboxd) == NULL) {
+	while (!gw.attached || ipc_client_peer(gw.sandboxd) == NULL ||
+	    (!gw.access.told && !access_untold)) {
 		if (lc_ms() > end)
 			fail_msg("gatewayd did not connect");
 		lc_turn(NULL, base);
@@ -427,7 +454,9 @@ setup(void **state)
 	(void)state;
 	runs = cancels = authorises = lists = ends = answers = 0;
 	hanging_peer = NULL;
-	attach_fails = bob_revoked = goes_on = false;
+	attach_fails = bob_revoked = goes_on = access_untold = false;
+	memset(&access_told, 0, sizeof(access_told));
+	authenticates = last_via = 0;
 	no_more = NULL;
 	authorise_hook = NULL;
 	text_version = 0;
@@ -529,7 +558,6 @@ has(const char *text)
 }
 
 static unsigned dropped; /* CREDENTIAL_ENDEDs that were answered by OK */
-
 static void
 credential_dropped(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -540,16 +568,16 @@ credential_dropped(void *arg, struct ipc_frame *f, enum failure gone)
 	dropped++;
 }
 
-/* admind says that this credential is good no more. */
+/* admind says CREDENTIAL_ENDED, and hears OK. */
 static inline void
-credential_ends(const char *credential, const char *principal)
+credential_ends_by(const struct ipc_hash *h, const char *principal)
 {
-	struct ipc_credential_ended m = {.principal = ipc_str(principal)};
+	struct ipc_credential_ended m = {
+	    .credential = *h, .principal = ipc_str(principal)};
 	unsigned before = dropped;
 	long end = lc_ms() + LC_DEADLINE_MS;
 	uint64_t id;
 
-	sha256(credential, strlen(credential), &m.credential);
 	assert_int_equal(ipc_request(gateway_at_admind, IPC_CREDENTIAL_ENDED,
 			     &m, 5000, credential_dropped, NULL, &id),
 	    0);
@@ -557,6 +585,16 @@ credential_ends(const char *credential, const char *principal)
 		assert_true(lc_ms() < end);
 		lc_run(base, 5);
 	}
+}
+
+/* admind says that this bearer token is good no more. */
+static inline void
+credential_ends(const char *credential, const char *principal)
+{
+	struct ipc_hash h;
+
+	credential_hash(VIA_AUTHORIZATION, credential, strlen(credential), &h);
+	credential_ends_by(&h, principal);
 }
 
 #endif
