@@ -3,11 +3,11 @@
  * way of a frame that brings a token.
  *
  *  rules.h           the document and its rules, without I/O
- *  document.c        which stored document holds
+ *  document.c        the stored document that holds
  *  access_store.c    storing one for the vault, and giving its seal back
- *  metadata.c        what gateways tell clients without a valid credential
+ *  metadata.c        the texts for clients without a valid credential
  *  judging.c         frames that wait while their token is checked
- *  identities.h      people whose tokens are remembered
+ *  identities.h      people with remembered tokens
  */
 #ifndef ACCESS_H
 #define ACCESS_H
@@ -18,9 +18,15 @@
 enum { ACCESS_WHY_MAX = 400 };
 
 struct access_waiter;
+
+struct access_row {
+	uint64_t serial;
+	struct ipc_hash sha256, seal; /* of the document; of its seal */
+};
+
 struct access {
-	struct compiled *now; /* the document that holds; NULL: nobody comes in
-			       * by a signed token */
+	struct compiled *now; /* the document that holds; NULL: no signed token
+				 is accepted */
 	/* Whether `now` is certain: since the database came, the newest row was
 	 * read, and the vault and admind-check said their word on it. If not,
 	 * no signed token is accepted, and `failure` is the reason. */
@@ -29,11 +35,12 @@ struct access {
 	enum failure failure;
 	unsigned generation; /* number of changes of `now` */
 
+	struct access_row held; /* the row of `now` */
+
 	/* The newest row, as last read. */
-	bool stored;
-	uint64_t serial;
-	struct ipc_hash sha256, seal; /* of the document; of its seal */
-	char why[ACCESS_WHY_MAX];     /* a sentence if the row does not hold */
+	bool stored; /* there is one */
+	struct access_row newest;
+	char why[ACCESS_WHY_MAX]; /* a sentence if the row does not hold */
 
 	struct access_load *load; /* the reading under way */
 	bool again;               /* read once more after it */
@@ -42,9 +49,13 @@ struct access {
 
 /* ---- document.c ---- */
 int document_start(struct admind *, struct err *);
-/* Reads the newest document and does what it says. then (may be NULL) runs when
- * a reading that began after this call came to its end, whatever that was. */
+/* Reads the newest document and puts it into force. then (may be NULL) runs
+ * when a reading that began after this call came to its end, a good or a bad
+ * one. */
 void document_load(struct admind *, void (*then)(void *), void *arg);
+/* Runs then(arg) when a reading came to its end since the start, which may be
+ * at once. */
+void document_settled(struct admind *, void (*then)(void *), void *arg);
 /* Called when the database is back: no signed token is accepted until the
  * newest document was read again. */
 void document_db_up(struct admind *);

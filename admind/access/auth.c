@@ -246,6 +246,14 @@ attached(void *arg, const struct pg_result *rows, const struct err *err)
 	op_free(op);
 }
 
+static void
+attach_it(void *arg)
+{
+	struct op *op = arg;
+
+	db_query(op->a->db, &attach, NULL, attached, op);
+}
+
 static int
 gw_attach(struct link *l, struct ipc_frame *f)
 {
@@ -259,16 +267,14 @@ gw_attach(struct link *l, struct ipc_frame *f)
 		    "the vault has not given the session key yet");
 		return 0;
 	}
-	/* A gateway that came earlier would refuse signed tokens as unknown,
-	 * and their clients would throw them away. */
-	if (l->a->access != NULL && !l->a->access->settled) {
-		link_refuse(l, m.request, FAILURE_STORAGE_UNAVAILABLE,
-		    "the access document has not been read yet");
-		return 0;
-	}
 	op = op_new(l, m.request);
-	if (op != NULL)
-		db_query(op->a->db, &attach, NULL, attached, op);
+	/* A gateway without the access document would refuse signed tokens as
+	 * unknown, and their clients would throw them away. So its set-up waits
+	 * for the first reading. Without a database no reading begins. */
+	if (op != NULL && db_is_up(l->a->db))
+		document_settled(l->a, attach_it, op);
+	else if (op != NULL)
+		attach_it(op);
 	return 0;
 }
 

@@ -1,17 +1,17 @@
 /*
- * Which access document holds.
+ * Reads the access document and puts it into force.
  *
  * The newest row of the database that is not void (sql: access_now) holds, if
  * the vault says that it sealed these very bytes and knows none newer, and
  * admind-check says that they are a document. So a row that somebody else wrote
- * opens no door. A row that does not hold is not passed over: the row before it
- * is a state that an administrator wanted to leave, so until the newest row
- * holds, nobody comes in by a signed token.
+ * opens no door. A row that does not hold is not passed over, since the row
+ * before is a state that an administrator wanted to leave. So until the newest
+ * row holds, no signed token is accepted.
  *
  * A reading fails in one of two ways. If a process is away, or has trouble of
  * its own, people are not let in for that time, and nothing ends; the tick
- * reads again. If the row can't hold as it is, everyone who came by a signed
- * token ends, as with an empty document.
+ * reads again. If the row can't hold as it is, all people with signed tokens
+ * end, as with an empty document.
  *
  * While a reading goes on, the document before it holds. The reading takes
  * milliseconds, and an administrator's answer waits for it (access_store.c).
@@ -46,8 +46,7 @@ struct access_waiter {
 /* A reading under way. */
 struct access_load {
 	struct admind *a;
-	uint64_t serial;
-	struct ipc_hash sha256, seal_hash;
+	struct access_row row;
 	struct buf document, seal;
 };
 
@@ -110,8 +109,8 @@ say_why(struct access *x, const char *text)
 	x->why[n] = '\0';
 }
 
-/* Puts a document into force: judges all who are remembered by it, and tells
- * the gateways. NULL: none holds. */
+/* Puts a document into force: tells the gateways, and judges all remembered
+ * people by it. NULL: none holds. */
 static void
 adopt(struct admind *a, struct compiled *now)
 {
@@ -123,8 +122,8 @@ adopt(struct admind *a, struct compiled *now)
 	if (old == NULL && now == NULL && (x->settled || !x->stored))
 		return;
 	x->generation++;
-	identities_judge_again(a, old, now);
 	metadata_tell(a);
+	identities_judge_again(a, old, now);
 	compiled_free(old);
 }
 
@@ -133,6 +132,7 @@ static void
 holds(struct access_load *l, struct compiled *now)
 {
 	l->a->access->why[0] = '\0';
+	l->a->access->held = l->row;
 	log_event(LOG_LV_INFO, "access",
 	    "%u issuers, %u rules and %u sets hold",
 	    now != NULL ? now->nissuers : 0, now != NULL ? now->nrules : 0,
@@ -243,13 +243,12 @@ known(void *arg, struct ipc_frame *f, enum failure gone)
 		trouble(l, &err);
 }
 
-/* Returns whether this row was read before and its document holds. */
 static bool
-holds_already(const struct access *x, const struct access_load *l)
+same_row(const struct access_row *a, const struct access_row *b)
 {
-	return x->now != NULL && x->stored && x->serial == l->serial &&
-	    memcmp(&x->sha256, &l->sha256, sizeof(x->sha256)) == 0 &&
-	    memcmp(&x->seal, &l->seal_hash, sizeof(x->seal)) == 0;
+	return a->serial == b->serial &&
+	    memcmp(&a->sha256, &b->sha256, sizeof(a->sha256)) == 0 &&
+	    memcmp(&a->seal, &b->seal, sizeof(a->seal)) == 0;
 }
 
 static void
@@ -272,20 +271,19 @@ got_row(void *arg, const struct pg_result *rows, const struct err *failed)
 	}
 	document = db_bytes(rows, 0, C_DOCUMENT);
 	seal = db_bytes(rows, 0, C_SEAL);
-	l->serial = (uint64_t)db_int(rows, 0, C_SERIAL);
-	sha256(document.p, document.n, &l->sha256);
-	sha256(seal.p, seal.n, &l->seal_hash);
-	if (holds_already(x, l)) {
+	l->row.serial = (uint64_t)db_int(rows, 0, C_SERIAL);
+	sha256(document.p, document.n, &l->row.sha256);
+	sha256(seal.p, seal.n, &l->row.seal);
+	x->stored = true;
+	x->newest = l->row;
+	/* The vault and admind-check said their word on this very row. */
+	if (x->now != NULL && same_row(&x->held, &l->row)) {
 		x->ready = true;
 		x->why[0] = '\0';
 		finish(l);
 		return;
 	}
-	x->stored = true;
-	x->serial = l->serial;
-	x->sha256 = l->sha256;
-	x->seal = l->seal_hash;
-	if (l->serial > now_us() + AHEAD_MAX_US) {
+	if (l->row.serial > now_us() + AHEAD_MAX_US) {
 		void_row(l,
 		    "it is dated more than a day ahead of this machine's "
 		    "clock: set the clock right, then set the document "
@@ -294,7 +292,7 @@ got_row(void *arg, const struct pg_result *rows, const struct err *failed)
 	}
 	buf_put(&l->document, document.p, document.n);
 	buf_put(&l->seal, seal.p, seal.n);
-	m.document = l->sha256;
+	m.document = l->row.sha256;
 	m.seal = ipc_bytes(l->seal.p, l->seal.len);
 	if (l->document.failed || l->seal.failed)
 		err_set(&err, FAILURE_BUSY, "out of memory");
@@ -327,6 +325,31 @@ begin(struct admind *a)
 
 /* ---- its occasions ---- */
 
+/* Adds a caller that waits for a reading; NULL: for the next one. */
+static struct access_waiter *
+wait_for(
+    struct access *x, struct access_load *l, void (*then)(void *), void *arg)
+{
+	struct access_waiter *w = calloc(1, sizeof(*w));
+
+	if (w != NULL) {
+		w->load = l;
+		w->then = then;
+		w->arg = arg;
+		STAILQ_INSERT_TAIL(&x->waiters, w, entry);
+	}
+	return w;
+}
+
+void
+document_settled(struct admind *a, void (*then)(void *), void *arg)
+{
+	struct access *x = a->access;
+
+	if (x == NULL || x->settled || wait_for(x, x->load, then, arg) == NULL)
+		then(arg);
+}
+
 void
 document_load(struct admind *a, void (*then)(void *), void *arg)
 {
@@ -334,12 +357,7 @@ document_load(struct admind *a, void (*then)(void *), void *arg)
 	struct access *x = a->access;
 
 	if (then != NULL && x != NULL)
-		w = calloc(1, sizeof(*w));
-	if (w != NULL) {
-		w->then = then;
-		w->arg = arg;
-		STAILQ_INSERT_TAIL(&x->waiters, w, entry);
-	}
+		w = wait_for(x, NULL, then, arg);
 	if (x != NULL && x->load != NULL)
 		x->again = true;
 	else if (x != NULL)
@@ -400,13 +418,14 @@ document_json(struct admind *a, const struct ipc_hash *shown, struct jsonw *w)
 	const struct access *x = a->access;
 	const char *why = NULL;
 	bool same = x != NULL && x->stored && shown != NULL &&
-	    memcmp(&x->sha256, shown, sizeof(*shown)) == 0;
-	bool holds = same && x->ready && x->now != NULL;
+	    memcmp(&x->newest.sha256, shown, sizeof(*shown)) == 0;
+	bool holding = same && x->ready && x->now != NULL &&
+	    same_row(&x->held, &x->newest);
 
-	if (shown != NULL && !holds)
+	if (shown != NULL && !holding)
 		why =
 		    same && x->why[0] != '\0' ? x->why : "admind is reading it";
-	jsonw_kv_bool(w, "in_force", holds);
+	jsonw_kv_bool(w, "in_force", holding);
 	jsonw_name(w, "why");
 	if (why != NULL)
 		jsonw_str(w, why);
