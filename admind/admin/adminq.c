@@ -30,6 +30,7 @@ static const struct question *const tables[] = {
     adminq_tokens_questions,
     adminq_secrets_questions,
     adminq_limits_questions,
+    adminq_access_questions,
 };
 
 const struct question *
@@ -115,6 +116,14 @@ got_object(void *arg, const struct pg_result *rows, const struct err *err)
 			jsonw_obj_end(&w);
 			answer_json(op, &b);
 		}
+	} else if (q.q->beside != NULL) {
+		text = db_bytes(rows, 0, 0);
+		jsonw_open(&w, &b);
+		jsonw_obj(&w);
+		jsonw_raw(&w, text.p + 1, text.n - 2); /* without {} */
+		q.q->beside(op->a, rows, &w);
+		jsonw_obj_end(&w);
+		answer_json(op, &b);
 	} else {
 		text = db_bytes(rows, 0, 0);
 		buf_put(&b, text.p, text.n);

@@ -59,6 +59,10 @@ struct question {
 	/* LIST: the statement has a bool after the limit: whether the asker
 	 * may read the arguments of calls (ADMIN_REVIEWER). */
 	bool reads;
+	/* SINGLE: writes members of admind's own into an open object, after
+	 * those of the row's JSON object. */
+	void (*beside)(
+	    struct admind *, const struct pg_result *, struct jsonw *);
 };
 
 /* Formats a timestamp column in a statement. */
@@ -78,5 +82,6 @@ extern const struct question adminq_admin_questions[];
 extern const struct question adminq_tokens_questions[];
 extern const struct question adminq_secrets_questions[];
 extern const struct question adminq_limits_questions[];
+extern const struct question adminq_access_questions[];
 
 #endif

@@ -113,6 +113,16 @@ static const struct command commands[] = {
 	"tokens show TOKEN\n"
 	"tokens create NAME [scopes=...] [listeners=...] [allow=...] [deny=...] [expires=DAYSd|never]\n"
 	"tokens revoke TOKEN [REASON]"},
+    {"access", 1, 3, access_command, "yes",
+	"who may come in with a signed token of which issuer",
+	"access show\n"
+	"access set FILE [--yes]"},
+    {"identities", 1, 3, identities_command, "* reason key",
+	"people who came in with a signed token",
+	"identities\n"
+	"identities list [--issuer NAME] [--state active|withdrawn]\n"
+	"identities withdraw PRINCIPAL [--reason TEXT]\n"
+	"identities restore PRINCIPAL"},
     {"administrators", 1, 4, administrators_command, "* role password-file",
 	"people who may log in",
 	"administrators [NAME]\n"

@@ -52,6 +52,7 @@ static const struct {
     {"leave-unreadable", NULL, "although values are there that no key opens",
 	AT(leave_unreadable), FLAG, false},
     {"batch", "N", "values of one step, 1 to 200", AT(batch), NUMBER, false},
+    {"yes", NULL, "without asking", AT(yes), FLAG, false},
     {"transfer-key", "FILE", "a key that two installations share",
 	AT(transfer_key), TEXT, false},
 };

@@ -26,12 +26,12 @@ _mcpboxctl() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--json | --all | --leave-unreadable) ;;
+	--json | --all | --leave-unreadable | --yes) ;;
 	-*) return ;; # its value, which no usage lists
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--json | --all | --leave-unreadable) ;;
+		--json | --all | --leave-unreadable | --yes) ;;
 		-*) ((i++)) ;;
 		*)
 			if [ -z "$command" ]; then
@@ -48,7 +48,7 @@ _mcpboxctl() {
 	elif [ -z "$command" ] || [[ $command == help && -z $second ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_mcpboxctl_usage |
 		    sed -n 's/^       mcpboxctl \([a-z-]*\).*/\1/p' | sort -u)" -- "$cur")
-	elif [[ -n $second && ($command == openapi || $command == key) ]]; then
+	elif [[ -n $second && ($command == openapi || $command == key || $command == access) ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	elif [ -n "$second" ]; then
 		return

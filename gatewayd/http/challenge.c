@@ -1,6 +1,6 @@
 /*
- * A challenge has nothing of the request: its texts are ours, admind's
- * (gw_access.c checks them) and the sentence of a refusal, of which only the
+ * A challenge has nothing from the request. Its texts are ours, admind's
+ * (gw_access.c checks them) and the sentence of a refusal, in which only the
  * characters that RFC 6750 section 3 permits are left. So no client can write
  * into another field, or make its user's browser go elsewhere.
  *

@@ -1,26 +1,25 @@
 /*
- * Where a credential comes from, and which requests have a credential that
- * can't be read:
+ * A credential comes in one of two fields:
  *
  *	Authorization: Bearer TOKEN (RFC 6750 section 2.1), at every listener
  *	Cf-Access-Jwt-Assertion: TOKEN, where an issuer has that header
  *
  * On the local listener a request without a credential is `local`, which may do
- * everything. So a credential that is not read must not count as none: a person
- * whom Cloudflare Access let in with few rights would have all of them, for
- * example after somebody changed the access document. Such a request is
- * refused, always in the same way, before anything is asked of admind:
+ * everything. So a credential that is not read must not count as missing: a
+ * person that Cloudflare Access let in with few rights would have all rights,
+ * for example after a change of the access document. Such a request is always
+ * refused, before admind is asked anything:
  *
- *	an assertion where none is read		401
+ *	an assertion that no issuer here reads	401
  *	an empty assertion			401
  *	a credential above CREDENTIAL_MAX	401
  *	an assertion beside a bearer token	400
  *	a bearer token after a tab		400
  *
- * Nothing chooses between two credentials: a proxy that checked one of them
- * would vouch for the other. http1 refuses two fields of one of these names
- * (http1_single). Another scheme than Bearer is no credential of ours and
- * counts as none, as does Bearer without a token.
+ * Nothing chooses between two credentials: a proxy that checked one would vouch
+ * for the other. http1 refuses a field that comes twice (http1_single). Another
+ * scheme than Bearer does not count as a credential, nor does Bearer without a
+ * token.
  */
 #include <stdio.h>
 #include <string.h>

@@ -10,17 +10,18 @@
 #include "identity.h"
 #include "refusal.h"
 
-/* Finds the credential. *text lives as long as the request; "" means that there
- * is none. 0, or -1 with the reason: the request shows something that is not
- * read here, so it has no sender, not even `local`. A refusal UNAUTHENTICATED
- * means 401, INVALID_REQUEST means 400; any other one passes by itself. */
+/* Finds the credential. *text lives as long as the request; "": the request
+ * shows no credential. 0, or -1 with the reason: the request shows one that is
+ * not read here, so it has no sender, not even `local`. A refusal
+ * UNAUTHENTICATED means 401, INVALID_REQUEST means 400; any other one passes by
+ * itself. */
 int credential_read(const struct gateway *, const struct http1_request *,
     const char **text, enum credential_via *via, struct refusal *);
 
-/* Tells whether the request has none of the fields that are read at this
- * listener. Such a request is refused without a question to admind, where a
- * credential is required. An assertion counts as long as admind has not said
- * that none is read. */
+/* Tells whether the request lacks every field that is read at this listener.
+ * If a credential is required, such a request is refused without a question
+ * to admind. An assertion counts until admind has said that this listener reads
+ * no assertions. */
 bool credential_read_none(const struct gateway *, const struct http1_request *);
 
 #endif

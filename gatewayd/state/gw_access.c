@@ -6,7 +6,7 @@
 #include "gw_access.h"
 #include "json.h"
 
-/* True for text that can stand in a quoted string of a challenge as it is (RFC
+/* True for text that a quoted string of a challenge may have unchanged (RFC
  * 6750 section 3: no quotation mark, no backslash), with spaces or without. */
 static bool
 is_quotable(struct ipc_bytes s, size_t max, bool spaces)

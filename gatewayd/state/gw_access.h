@@ -1,5 +1,5 @@
 /*
- * The message GW_ACCESS: what admind says of signed tokens at this listener
+ * The message GW_ACCESS: signed tokens at this listener, as admind tells them
  * (docs/decisions/0090). It is public: any client without a valid credential is
  * told the same.
  */
@@ -28,8 +28,7 @@ struct gw_access {
 
 /* Takes GW_ACCESS. 0, or -1: malformed; then nothing changes. */
 int gw_access_take(struct gateway *, struct ipc_frame *);
-/* Forgets everything, because admind's link ended: from here on nobody can say
- * whether it still holds. */
+/* Forgets everything, because admind's link ended: it may hold no longer. */
 void gw_access_forget(struct gateway *);
 
 #endif

@@ -13,10 +13,10 @@ struct refusal;
 
 enum {
 	PRINCIPAL_MAX = 320, /* enough for an e-mail address (254) */
-	/* A signed token of JWT_MAX bytes (docs/decisions/0090) fits. One of
-	 * them takes a quarter of a request's head (HTTP_HEAD_MAX) and an
-	 * eighth of a frame (IPC_FRAME_MAX), in which AUTHORISE has at most 9
-	 * KiB beside it and its blob. EXCHANGES_MAX requests hold 32 MiB of
+	/* A signed token of JWT_MAX bytes (docs/decisions/0090) fits. It
+	 * takes a quarter of a request's head (HTTP_HEAD_MAX) and an
+	 * eighth of a frame (IPC_FRAME_MAX). AUTHORISE has at most 9 KiB more
+	 * outside its blob. EXCHANGES_MAX requests hold 32 MiB of
 	 * credentials, an eighth of their bodies; so the shares of principals,
 	 * which count requests and bodies, need not count credentials. */
 	CREDENTIAL_MAX = 8 * 1024,
@@ -27,7 +27,7 @@ enum {
 	CREDENTIALS_ASKED_MAX = 4 * 1024 * 1024
 };
 
-/* What a request shows to prove its sender. */
+/* The proof of its sender that a request shows. */
 struct credential {
 	char *text;           /* token or assertion; "": none was shown */
 	struct ipc_hash hash; /* credential_hash() */

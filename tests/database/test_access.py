@@ -278,7 +278,7 @@ def test_one_person_twice_in_one_statement(app):
     ("oidc:pocket:bob", "pocket", "alice"), ("token:bob", "pocket", "bob"), ("oidc:other:bob", "other", "bob"),
     ("oidc:pocket:a b", "pocket", "a b"), ("oidc:pocket:", "pocket", ""), ("oidc:pocket:é", "pocket", "é"),
     ("oidc:pocket:" + "x" * 201, "pocket", "x" * 201)])
-def test_who_is_nobody(app, principal, issuer, subject):
+def test_who_is_nobody(app, owner, principal, issuer, subject):
     store(app)
     app.commit()
     with pytest.raises(psycopg.errors.IntegrityError):
@@ -287,7 +287,7 @@ def test_who_is_nobody(app, principal, issuer, subject):
     app.rollback()
     longest = "oidc:pocket:" + "~" * 200
     seen(app, (longest, "", "s"))
-    assert one(app, "SELECT mcpbox.actor_ok(principal) FROM mcpbox.identities WHERE principal = %s", longest) == (True,)
+    assert one(owner, "SELECT mcpbox.actor_ok(principal) FROM mcpbox.identities WHERE principal = %s", longest) == (True,)
 
 
 def test_the_longest_principal_is_one():
@@ -403,14 +403,14 @@ def limit(c, principal):
     return one(c, "SELECT per_minute FROM mcpbox.rate_limit_of('principal', %s)", principal)
 
 
-def test_a_person_has_the_limit_of_a_token(app):
+def test_a_person_has_the_limit_of_a_token(app, owner):
     act(app, "settings_set", "rate_token_per_minute", '{"value":"7"}')
-    assert limit(app, BOB) == limit(app, "token:ci") == (7,)
-    assert limit(app, "local") is None
+    assert limit(owner, BOB) == limit(owner, "token:ci") == (7,)
+    assert limit(owner, "local") is None
     act(app, "rate_limit_set", body=json.dumps({"scope": "principal", "subject": BOB, "per_minute": 9}))
-    assert limit(app, BOB) == (9,) and limit(app, ALICE) == (7,)
+    assert limit(owner, BOB) == (9,) and limit(owner, ALICE) == (7,)
     act(app, "settings_set", "rate_principal_per_minute", '{"value":"5"}')
-    assert limit(app, ALICE) == limit(app, "local") == (5,)
+    assert limit(owner, ALICE) == limit(owner, "local") == (5,)
 
 
 # --- the run-time role --------------------------------------------------------------

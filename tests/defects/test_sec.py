@@ -223,7 +223,7 @@ def test_sec_015_a_call_says_nothing_about_its_own_confinement(mcp):
 
 
 @pytest.mark.parametrize("header", ["X-MCPbox-User-Email", "X-MCPbox-Service-Token", "X-MCPbox-Auth-Method",
-                                    "X-MCPbox-Anything", "Cf-Access-Jwt-Assertion", "X-Forwarded-User"])
+                                    "X-MCPbox-Anything", "X-Forwarded-User"])
 def test_sec_021_headers_that_claim_somebody_are_nobody(instance, header):
     """Old: a list of header names was stripped, others passed: here none means anything, on either listener."""
     tunnel = instance.run("gatewayd-tunnel", "mcp.sock")
@@ -234,6 +234,19 @@ def test_sec_021_headers_that_claim_somebody_are_nobody(instance, header):
     r = request(tunnel, body=body, headers={header: "admin@example.org", "Authorization": "Bearer " + made["token"]})
     assert r.status == 200 and "mcpbox_create_tool" not in [t["name"] for t in r.result["tools"]], r
     assert request(instance.address(), body=body, headers={header: "admin@example.org"}).status == 200
+
+
+@pytest.mark.parametrize("value", ["admin@example.org", "a.b.c", ""])
+def test_sec_021_an_assertion_that_nobody_reads_lets_nobody_in(instance, value):
+    """A signed token's field can't be overlooked: it makes nobody `local`, and spoils a token beside it."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    made = instance.ctl_json("tokens", "create", unique("r"), "scopes=tools:read", "listeners=local,tunnel")
+    for where in (instance.run("gatewayd-tunnel", "mcp.sock"), instance.address()):
+        r = request(where, body=body, headers={"Cf-Access-Jwt-Assertion": value})
+        assert r.status == 401 and "www-authenticate" in r.headers, r
+        both = {"Cf-Access-Jwt-Assertion": value, "Authorization": "Bearer " + made["token"]}
+        r = request(where, body=body, headers=both)
+        assert r.status == 400 and r.error["data"]["failure_mode"] == "invalid_request", r
 
 
 def test_sec_025_a_secrets_value_is_bounded(instance, mcp, rest):

@@ -1,13 +1,13 @@
 /*
  * Security argument.
  *
- * An administrator wrote the document, or somebody who took an administrator's
- * browser over; the vault asks for a login. This check keeps a document from
- * meaning something else than it says. Members are closed, so a misspelt
- * "clients" is an error and not "any client". An empty list never means "all".
- * Rules name issuers and sets that exist. A name stands for one issuer, and an
- * issuer's URL is there once, so that `iss` chooses one. Everything that admind
- * gets is typed and bounded; admind reads no JSON.
+ * An administrator wrote the document, or an attacker in an administrator's
+ * browser; the vault asks for a login. This check keeps a document from meaning
+ * something else than it says. Members are closed, so a misspelt "clients" is
+ * an error and not "any client". An empty list never means "all". Rules name
+ * issuers and sets that exist. A name means one issuer, and an issuer's URL is
+ * there once, so that `iss` chooses one. Everything that admind gets is typed
+ * and bounded; admind reads no JSON.
  */
 #include <string.h>
 

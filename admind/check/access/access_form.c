@@ -11,7 +11,7 @@
 
 enum {
 	HOST_MAX = 253, /* bytes of a name, RFC 1035 section 2.3.4 */
-	LABEL_MAX = 63, /* of a part of it */
+	LABEL_MAX = 63, /* of one label */
 	PORT_MAX = 65535,
 	PORT_DIGITS = 5,
 	TYPE_MAX = 64, /* bytes of a `typ`; real ones have at most 20 */
@@ -89,7 +89,7 @@ is_port(struct ipc_bytes s)
 	return v <= PORT_MAX;
 }
 
-/* Takes host and port apart. Returns false if they are none. */
+/* Takes host and port apart. Returns false if one is unusable. */
 static bool
 authority(struct ipc_bytes s, struct url *u)
 {
@@ -212,8 +212,7 @@ access_form_name(const uint8_t *p, size_t n)
 		      "letter";
 }
 
-/* Tells whether the text has min to max bytes, none of them a control
- * character. */
+/* Tells whether the text has 1 to max bytes without control characters. */
 static bool
 is_plain(const uint8_t *p, size_t n, size_t max)
 {

@@ -1,5 +1,6 @@
 /* Forms of the texts of an access document. Each function returns NULL, or a
- * sentence that says what the text must be (access_form of access_read.h). */
+ * sentence about the form that the text must have (access_form of
+ * access_read.h). */
 #ifndef ACCESS_FORM_H
 #define ACCESS_FORM_H
 

@@ -4,8 +4,8 @@
 
 #include "access_read.h"
 
-/* Checks an issuer and appends its record. resource: the document's, whose v is
- * NULL if it has none. */
+/* Checks an issuer and appends its record. resource: the document's; its v is
+ * NULL if it is absent. */
 void access_issuer_read(struct access_doc *, const struct access_at *issuer,
     const struct access_at *resource);
 

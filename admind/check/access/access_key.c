@@ -4,8 +4,8 @@
  * These keys decide whose signatures count. An administrator pastes them from
  * his issuer, and may paste too much: a private key, an HMAC secret, a key for
  * encryption. Each of these is refused with its place, so that it does not end
- * in a database. A key is made anew from its numbers (jwt_key.c), so no other
- * bytes of the document reach libcrypto's parsers. Certificates and their
+ * in a database. Each key is written again from its numbers (jwt_key.c), so no
+ * other bytes of the document reach libcrypto's parsers. Certificates and their
  * thumbprints (x5c, x5t) mean nothing here and are left out.
  */
 #include <string.h>

@@ -31,18 +31,19 @@ struct access_member {
 	bool needed;
 };
 
-/* Returns NULL for a good text, else a sentence that says what it must be. */
+/* Returns NULL for a good text, else a sentence about the form that it must
+ * have. */
 typedef const char *access_form(const uint8_t *, size_t);
 
 /* Demands of a list. */
 struct access_list {
 	unsigned min, max; /* entries */
 	access_form *form; /* of each */
-	const char *none;  /* what to do instead of an empty list */
+	const char *none;  /* said of an empty list, with the remedy */
 };
 
 /* Checks that this is an object with these members (the last has no name), and
- * no others. Returns false if it is no object. */
+ * no others. Returns false if it is another value. */
 bool access_object(struct access_doc *, const struct access_at *,
     const struct access_member *);
 /* Returns a member. The object's place must outlive it. */

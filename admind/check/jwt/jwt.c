@@ -57,7 +57,7 @@ parse(struct doc *d, struct ipc_bytes text, const char *part, struct err *e)
 
 /* ---- the header ---- */
 
-/* Refuses what a header must not have, for any issuer. */
+/* Refuses a header that is wrong for every issuer. */
 static int
 header(const struct doc *d, unsigned *algorithm, struct err *e)
 {

@@ -197,8 +197,8 @@ times(const struct doc *d, const struct jwt_issuer *is, uint64_t now_us,
 
 /* ---- kinds of tokens ---- */
 
-/* Tells whether the claims are those of an ID token. These claims stand in no
- * access token; the texts are those of Keycloak, Pocket ID and Cognito. */
+/* Tells whether the claims are those of an ID token. No access token has these
+ * claims; the texts are those of Keycloak, Pocket ID and Cognito. */
 static bool
 is_id_token(const struct doc *d)
 {
@@ -219,7 +219,7 @@ is_id_token(const struct doc *d)
 	return false;
 }
 
-/* Tells whether the claims say that this is no token to come in with. The texts
+/* Tells whether the claims say that this token gives no access. The texts
  * are those of Keycloak, Pocket ID and Cloudflare Access. */
 static bool
 is_other(const struct doc *d)

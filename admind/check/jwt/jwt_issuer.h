@@ -23,7 +23,7 @@ struct jwt_issuer {
 
 /* One key of an issuer. */
 struct jwt_issuer_key {
-	struct ipc_bytes id; /* p NULL: it has none */
+	struct ipc_bytes id; /* p NULL: absent */
 	unsigned algorithm;  /* 0: any that fits */
 	struct ipc_bytes spki;
 };

@@ -56,8 +56,8 @@ static const uint8_t p256_order[JWT_COORDINATE] = {0xff, 0xff, 0xff, 0xff, 0x00,
     0x63, 0x25, 0x51};
 
 /*
- * The y coordinates of Ed25519's points of small order, little endian, and the
- * two spellings of them that are not reduced. The sign bit of x is left out.
+ * The y coordinates of Ed25519's points of small order, little endian, and two
+ * spellings that are not reduced. The sign bit of x is left out.
  */
 static const uint8_t small_order[][JWT_COORDINATE] = {
     {0},
@@ -284,7 +284,7 @@ jwt_key_kind(struct ipc_bytes spki)
 /* ---- signatures ---- */
 
 /* Turns r and s (RFC 7518 section 3.4) into the DER that libcrypto wants.
- * Returns false if one of them is 0, or not below the curve's order. */
+ * Returns false if r or s is 0, or not below the curve's order. */
 static bool
 ecdsa_der(struct ipc_bytes signature, struct buf *der)
 {

@@ -48,7 +48,7 @@ const char *jwt_algorithm_name(unsigned);
 enum jwt_kind jwt_algorithm_kind(unsigned);
 
 /* Appends a key to spki. The numbers are big endian. NULL, or a sentence that
- * says why this is no key to be used; spki is then unchanged. */
+ * says why this key cannot be used; spki is then unchanged. */
 const char *jwt_key_rsa(
     struct buf *spki, struct ipc_bytes n, struct ipc_bytes e);
 const char *jwt_key_p256(
@@ -58,8 +58,7 @@ const char *jwt_key_ed25519(struct buf *spki, struct ipc_bytes x);
 enum jwt_kind jwt_key_kind(struct ipc_bytes spki);
 
 /* Tells whether this is the key's signature over `text`. 1 it is, 0 it is not,
- * -1 with err if it could not be judged (a key that is none of ours, no
- * memory). */
+ * -1 with err if it could not be judged (a key of another form, no memory). */
 int jwt_key_verify(unsigned algorithm, struct ipc_bytes spki,
     struct ipc_bytes text, struct ipc_bytes signature, struct err *);
 

@@ -35,10 +35,10 @@ jwt_parts_cut(struct jwt_parts *p, struct ipc_bytes token, struct err *e)
 		n = (size_t)(dot - at);
 		if (n == 0)
 			return err_set(e, FAILURE_UNAUTHENTICATED,
-			    "the token's %s is empty", names[i]);
+			    "the token has no %s", names[i]);
 		if ((len = b64url_decode((const char *)at, n, out)) < 0)
 			return err_set(e, FAILURE_UNAUTHENTICATED,
-			    "the token's %s is not base64url without padding",
+			    "the token's %s must be base64url without padding",
 			    names[i]);
 		*part[i] = ipc_bytes(out, (size_t)len);
 		out += len;

@@ -2,10 +2,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <json-c/json.h>
+
 #include "admin_filter.h"
 #include "calls.h"
 #include "ctl.h"
 #include "ipc_io.h"
+#include "json.h"
+#include "tables.h"
 
 /* Prints a text on stderr, in one line. The text may hold words of strangers,
  * so it is escaped. */
@@ -19,6 +23,48 @@ complain(const char *what, const void *text, size_t n)
 	fprintf(stderr, "mcpboxctl: %s: %.*s\n", what, (int)b.len,
 	    b.p != NULL ? (const char *)b.p : "");
 	buf_free(&b);
+}
+
+/* Prints one error of a list: its place (RFC 6901) and its sentence. */
+static void
+complain_at(struct json_object *o)
+{
+	const char *at, *why;
+	struct buf b;
+
+	if (!json_object_is_type(o, json_type_object))
+		return;
+	at = tables_text(o, "pointer");
+	why = tables_text(o, "message");
+	buf_init(&b, 64 * 1024);
+	show_text(&b, at, strlen(at), SHOW_LINE);
+	buf_puts(&b, *at != '\0' ? ": " : "");
+	show_text(&b, why, strlen(why), SHOW_LINE);
+	fprintf(stderr, "mcpboxctl:   %.*s\n", (int)b.len,
+	    b.p != NULL ? (const char *)b.p : "");
+	buf_free(&b);
+}
+
+/* Prints a refusal. Its first line is a sentence. If a list of errors follows,
+ * as admind-check makes it, each error has a row: the place and a sentence. */
+static void
+complain_all(struct ipc_bytes text)
+{
+	const uint8_t *nl = text.n > 0 ? memchr(text.p, '\n', text.n) : NULL;
+	size_t n = nl != NULL ? (size_t)(nl - text.p) : text.n;
+	struct json_object *list = NULL;
+	struct err err;
+
+	if (nl == NULL ||
+	    json_parse(nl + 1, text.n - n - 1, &list, &err) == -1 ||
+	    !json_object_is_type(list, json_type_array)) {
+		complain("refused", text.p, text.n);
+	} else {
+		complain("refused", text.p, n);
+		for (size_t i = 0; i < json_object_array_length(list); i++)
+			complain_at(json_object_array_get_idx(list, i));
+	}
+	json_object_put(list);
 }
 
 int
@@ -62,7 +108,7 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 		*answer = f; /* APPROVE has this second good answer */
 		return CTL_DONE;
 	} else if (f.type == IPC_REFUSED && ipc_decode(&f, &r, &err) == 0) {
-		complain("refused", r.message.p, r.message.n);
+		complain_all(r.message);
 		fprintf(stderr, "mcpboxctl: %s\n",
 		    failure_fix((enum failure)r.failure,
 			(const char *)r.message.p, r.message.n));

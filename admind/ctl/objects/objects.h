@@ -19,6 +19,8 @@ enum ctl_status administrators_command(const struct ctl *);
 enum ctl_status executions_command(const struct ctl *);
 enum ctl_status activity_command(const struct ctl *);
 enum ctl_status tokens_command(const struct ctl *);
+enum ctl_status access_command(const struct ctl *);
+enum ctl_status identities_command(const struct ctl *);
 enum ctl_status export_command(const struct ctl *);
 enum ctl_status import_command(const struct ctl *);
 enum ctl_status transfer_key_command(const struct ctl *);

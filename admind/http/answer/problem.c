@@ -6,7 +6,9 @@
 #include "web.h"
 
 enum {
-	PROBLEM_MAX = 8 * 1024,
+	/* A sentence has far less. All errors of an access document together
+	 * have up to 8 KiB, and more once they are escaped. */
+	PROBLEM_MAX = 64 * 1024,
 	AWAY_MS = 1000 /* a restart takes about as long */
 };
 

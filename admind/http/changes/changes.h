@@ -9,6 +9,10 @@
 /* action.c */
 void action_write(struct call *); /* every route of admin_action.def */
 
+/* access.c */
+void access_get(struct call *);
+void access_put(struct call *);
+
 /* login.c */
 void login_post(struct call *);
 void logout_post(struct call *);

@@ -155,8 +155,8 @@ set(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	op->v = port->v;
 	op->ref = callers_ref(port, peer, m.request);
 	buf_init(&op->document, ACCESS_DOCUMENT_MAX);
-	if (policies_who(port, m.token, "the access document", op->actor,
-		&err) == -1) {
+	if (policies_who(
+		port, m.token, "the access document", op->actor, &err) == -1) {
 		(void)audit_event(port->v,
 		    op->actor[0] != '\0' ? op->actor : "unknown",
 		    "access_refused", "access document", "{}", NULL, NULL);

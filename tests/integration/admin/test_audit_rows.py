@@ -20,6 +20,10 @@ SERVER = "rowsof"
 
 # action: the test that makes it, where that takes more than belongs here.
 ELSEWHERE = {
+    "access_refused": "integration/vault/test_vault_access.py::test_who_may_not",
+    "access_set": "database/test_access.py::test_a_document_is_stored_shown_and_followed",
+    "identity_restored": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
+    "identity_withdrawn": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
     "approve_refused": "integration/vault/test_vault.py::test_approve_needs_a_login",
     "module_install": "database/test_modules_installed.py::test_the_action",
     "openapi_imported": "database/test_http.py::test_each_is_a_request",

@@ -400,7 +400,7 @@ OF_A_LOGIN = {
     "ADMIN_CHANGE": {"password": PASSWORD, "change": "delete", "username": "nobody"},
     "APPROVE": {"approval": b"a" * 16, "reviewed": b"h" * 32}, "REJECT": {"approval": b"a" * 16, "reason": "no"},
     "SECRET_SET": {"server": "demo", "key": "A_KEY", "value": b"v"}, "POLICY_GET": {},
-    "POLICY_SET": {"days": 1}, "SEAL_VERIFY": {"seal_len": 1, "seal_preimage": b"xy"}}
+    "POLICY_SET": {"days": 1}, "ACCESS_SET": {"document": b"{}"}, "SEAL_VERIFY": {"seal_len": 1, "seal_preimage": b"xy"}}
 
 
 def test_half_a_token_is_none(web, admind, administrator):

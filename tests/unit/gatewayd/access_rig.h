@@ -1,6 +1,6 @@
 /*
- * Signed tokens in gateway_rig.h's loop: what test_gateway_access.c and
- * test_gateway_metadata.c share. Included once.
+ * Signed tokens in gateway_rig.h's loop, for test_gateway_access.c and
+ * test_gateway_metadata.c. Included once.
  */
 #ifndef ACCESS_RIG_H
 #define ACCESS_RIG_H
@@ -48,7 +48,7 @@ tell_access(bool assertion, bool served)
 	assert_int_equal(gw.access.assertion, assertion);
 }
 
-/* The answer's WWW-Authenticate; NULL: there is none. */
+/* The answer's WWW-Authenticate, or NULL. */
 static inline const char *
 challenge(void)
 {

@@ -202,7 +202,7 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
-/* bob, ann with any token of hers, or local; "bad" and "quoted" are nobody. */
+/* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {

@@ -1,7 +1,7 @@
 /*
  * Credentials at gatewayd's doors, between a false admind and a false sandboxd:
  * which requests have one, which are refused before admind is asked, how
- * clients are challenged, and what ends with a token's time.
+ * clients are challenged, and the end of a token's time.
  */
 #include "access_rig.h"
 #include "unit.h"
@@ -67,7 +67,7 @@ test_where_no_issuer_has_the_header(void **state)
 	    /* A bearer token that another program might read. */
 	    {"Authorization: Bearer\tx\r\n", 400, NULL, "has a tab"},
 	    {"Authorization: Bearer \t x\r\n", 400, NULL, "has a tab"},
-	    /* An assertion that nobody reads makes nobody `local`. */
+	    /* An assertion that is not read makes no `local`. */
 	    {ASSERTION "a.b.c\r\n", 401, NULL, NOT_READ},
 	    {"CF-ACCESS-JWT-ASSERTION: a.b.c\r\n", 401, NULL, NOT_READ},
 	    {ASSERTION "\r\n", 401, NULL, NOT_READ},
@@ -188,7 +188,7 @@ test_via_goes_everywhere(void **state)
 	assert_int_equal(authenticates, before + 2);
 }
 
-/* ---- what clients are told ---- */
+/* ---- challenges ---- */
 
 static void
 test_challenges(void **state)
@@ -204,8 +204,8 @@ test_challenges(void **state)
 	    "Bearer realm=\"mcpbox\"" POINTS
 	    ", scope=\"tools:read tools:call\", error=\"invalid_token\", "
 	    "error_description=\"who?\"");
-	/* Only what RFC 6750 permits is left of admind's sentence; the body has
-	 * it whole. */
+	/* Only characters that RFC 6750 permits are left in admind's sentence;
+	 * the body has all. */
 	assert_int_equal(post(BEARER "quoted\r\n", PING), 401);
 	assert_non_null(
 	    strstr(challenge(), "error_description=\"not 'a?b',????\""));

@@ -1,5 +1,5 @@
 /*
- * What gatewayd tells of signed tokens (RFC 9728): the two paths with every
+ * The metadata of signed tokens (RFC 9728): the two paths with every
  * method, for pages that may not see them, and while admind says nothing.
  */
 #include "access_rig.h"
@@ -170,8 +170,8 @@ test_while_admind_is_away(void **state)
 	assert_true(has("\"result\":{}"));
 }
 
-/* Texts that would break out of a header field end the link; nothing of them
- * is taken. */
+/* Texts that would break out of a header field end the link, and none is taken.
+ */
 static void
 test_malformed_word(void **state)
 {

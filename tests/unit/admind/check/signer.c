@@ -48,7 +48,7 @@ signer_quote(const char *s, char *out, size_t max)
 		out[i] = s[i] == '\'' ? '"' : s[i];
 }
 
-/* Writes a number of a key in base64url, at least `width` bytes of it. */
+/* Writes a number of a key in base64url, at least `width` bytes. */
 static void
 number(EVP_PKEY *key, const char *name, int width, char *out)
 {

@@ -9,7 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "access_fields.h"
+#include "ids.h"
 #include "ipc_io.h"
+#include "ipc_values.h"
+#include "signer.h"
 #include "unit.h"
 
 static const char *exe;
@@ -19,7 +23,7 @@ enum { CHECK_UID = 1900000002 }; /* INTERFACES: numbers for tests, nobody's */
 static pid_t running; /* ended by cleanup() if its test failed */
 
 struct daemon {
-	char dir[64], sock[128], conf[128];
+	char dir[64], sock[128], conf[128], openssl[128];
 	pid_t pid;
 };
 
@@ -39,6 +43,12 @@ start(struct daemon *d, uid_t admind)
 	assert_non_null(f = fopen(d->conf, "w"));
 	fprintf(f, "run_dir %s\nadmind_user %u\n", d->dir, admind);
 	assert_int_equal(fclose(f), 0);
+	snprintf(d->openssl, sizeof(d->openssl), "%s/openssl.cnf", d->dir);
+	assert_non_null(f = fopen(d->openssl, "w"));
+	fputs("openssl_conf = a\n[a]\nproviders = b\n[b]\nnull = c\n"
+	      "[c]\nactivate = 1\n",
+	    f);
+	assert_int_equal(fclose(f), 0);
 	/* Daemons refuse uid 0: as root it gets a number that is nobody's. */
 	if (geteuid() == 0)
 		assert_int_equal(chown(sub, CHECK_UID, CHECK_UID), 0);
@@ -48,6 +58,9 @@ start(struct daemon *d, uid_t admind)
 		    (setresgid(CHECK_UID, CHECK_UID, CHECK_UID) == -1 ||
 			setresuid(CHECK_UID, CHECK_UID, CHECK_UID) == -1))
 			_exit(98);
+		/* With this configuration libcrypto would have no algorithm at
+		 * all. It must not be read. */
+		setenv("OPENSSL_CONF", d->openssl, 1);
 		/* Confined as it is, its leak checker cannot work. */
 		setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 		execl(exe, exe, "-f", d->conf, (char *)NULL);
@@ -68,6 +81,7 @@ stop(struct daemon *d, int sig)
 	running = 0;
 	unlink(d->sock);
 	unlink(d->conf);
+	unlink(d->openssl);
 	snprintf(sub, sizeof(sub), "%s/admind-check", d->dir);
 	rmdir(sub);
 	rmdir(d->dir);
@@ -205,6 +219,97 @@ refuses_another_uid(void **state)
 	stop(&d, SIGTERM);
 }
 
+/* Asks about a document with ' for ". Returns the fields, to be freed. */
+static struct ipc_frame
+access_document(int sock, const char *text, struct ipc_check_ok *ok)
+{
+	static char quoted[4 * SIGNER_JWK_MAX];
+	struct ipc_check_access m = {0};
+	struct ipc_frame f;
+	struct err e;
+
+	signer_quote(text, quoted, sizeof(quoted));
+	m.document = ipc_str(quoted);
+	if (ipc_client_call(sock, IPC_CHECK_ACCESS, &m, 5000, &f, &e) == -1)
+		fail_msg("%s", e.text);
+	assert_int_equal(f.type, IPC_CHECK_OK);
+	assert_int_equal(ipc_decode(&f, ok, &e), 0);
+	return f;
+}
+
+static enum ipc_type
+jwt(int sock, const char *token, struct ipc_bytes issuers)
+{
+	struct ipc_check_jwt m = {.listener = LISTENER_TUNNEL,
+	    .via = VIA_AUTHORIZATION,
+	    .now_us = UINT64_C(1800000000000000),
+	    .token_len = (uint32_t)strlen(token)};
+	struct ipc_frame f;
+	struct buf both;
+	struct err e;
+	enum ipc_type type;
+
+	buf_init(&both, IPC_BLOB_MAX);
+	buf_puts(&both, token);
+	buf_put(&both, issuers.p, issuers.n);
+	m.token_issuers = ipc_bytes(both.p, both.len);
+	if (ipc_client_call(sock, IPC_CHECK_JWT, &m, 5000, &f, &e) == -1)
+		fail_msg("%s", e.text);
+	type = f.type;
+	ipc_frame_free(&f);
+	buf_free(&both);
+	return type;
+}
+
+/* Signatures of every algorithm are checked by the process as it is confined.
+ * The first question of each algorithm comes after the confinement. */
+static void
+verifies_tokens(void **state)
+{
+	static const struct {
+		enum signer_way way;
+		enum signer_key key;
+		const char *alg;
+	} all[] = {{SIGN_RS256, SIGNER_RSA, "RS256"},
+	    {SIGN_PS256, SIGNER_RSA, "PS256"}, {SIGN_ES256, SIGNER_EC, "ES256"},
+	    {SIGN_EDDSA, SIGNER_ED, "EdDSA"}};
+	static char text[4 * SIGNER_JWK_MAX], token[SIGNER_TOKEN_MAX];
+	char r[SIGNER_JWK_MAX], x[SIGNER_JWK_MAX], d[SIGNER_JWK_MAX], head[64];
+	struct ipc_check_ok ok;
+	struct ipc_frame f;
+	struct daemon da;
+	struct err e;
+	int sock;
+
+	signer_start();
+	signer_jwk(signer_key(SIGNER_RSA), "", r);
+	signer_jwk(signer_key(SIGNER_EC), "", x);
+	signer_jwk(signer_key(SIGNER_ED), "", d);
+	snprintf(text, sizeof(text),
+	    "{'resource':'https://mcp.example.org/mcp','issuers':[{'name':'a',"
+	    "'issuer':'https://id.example.org','jwks':{'keys':[%s,%s,%s]}}]}",
+	    r, x, d);
+	start(&da, geteuid());
+	sock = open_client(&da, &e);
+	assert_int_not_equal(sock, -1);
+	f = access_document(sock, text, &ok);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(
+		    head, sizeof(head), "{'alg':'%s','typ':'JWT'}", all[i].alg);
+		signer_token(all[i].way, signer_key(all[i].key), head,
+		    "{'iss':'https://id.example.org','sub':'ann',"
+		    "'aud':'https://mcp.example.org/mcp','exp':1800000300}",
+		    token);
+		assert_int_equal(jwt(sock, token, ok.fields), IPC_CHECK_OK);
+		token[strlen(token) - 8] ^= 2;
+		assert_int_equal(jwt(sock, token, ok.fields), IPC_CHECK_ERRORS);
+	}
+	ipc_frame_free(&f);
+	close(sock);
+	stop(&da, SIGTERM);
+	signer_stop();
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1 /* confine.c leaves out seccomp: the runtime needs more */
 #else
@@ -252,6 +357,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test_teardown(answers_and_survives, cleanup),
 	    cmocka_unit_test_teardown(refuses_what_is_not_its, cleanup),
 	    cmocka_unit_test_teardown(refuses_another_uid, cleanup),
+	    cmocka_unit_test_teardown(verifies_tokens, cleanup),
 	    cmocka_unit_test_teardown(is_confined, cleanup),
 	};
 

@@ -17,7 +17,7 @@ static const uint64_t now = UINT64_C(1800000000) * 1000000;
 /* Changes of a token after it was signed. */
 enum change {
 	NONE,
-	ONE_BIT_CLAIMS,
+	OTHER_SUB,
 	ONE_BIT_SIGNATURE,
 	SHORT_SIGNATURE,
 	LONG_SIGNATURE,
@@ -44,7 +44,6 @@ enum change {
 enum door { TUNNEL, LOCAL, ACCESS, LOCAL_ACCESS };
 
 struct one {
-	int line; /* of its file */
 	bool good;
 	enum signer_way way;
 	enum signer_key key;
@@ -60,10 +59,8 @@ struct one {
 #define G8   "'g','g','g','g','g','g','g','g'"
 #define G64  G8 "," G8 "," G8 "," G8 "," G8 "," G8 "," G8 "," G8
 
-#define GOOD(w, k, h, c, x, d, p) \
-	{__LINE__, true, SIGN_##w, SIGNER_##k, h, c, x, d, p},
-#define BAD(w, k, h, c, x, d, s) \
-	{__LINE__, false, SIGN_##w, SIGNER_##k, h, c, x, d, s},
+#define GOOD(w, k, h, c, x, d, p) {true, SIGN_##w, SIGNER_##k, h, c, x, d, p},
+#define BAD(w, k, h, c, x, d, s)  {false, SIGN_##w, SIGNER_##k, h, c, x, d, s},
 static const struct one all[] = {
 #include "jwt_cases.def"
 #include "jwt_claims.def"
@@ -171,6 +168,22 @@ change_numbers(char *signature, enum change change)
 	b64url_encode(raw, 64, signature);
 }
 
+/* Makes bob of ann in the claims. */
+static void
+change_sub(char *claims, const char *signature)
+{
+	size_t n = (size_t)(signature - claims) - 1;
+	char text[JWT_MAX], *ann;
+	long len = b64url_decode(claims, n, text);
+
+	assert_true(len > 0);
+	ann = memmem(text, (size_t)len, "ann", 3);
+	assert_non_null(ann);
+	memcpy(ann, "bob", 3);
+	assert_int_equal(b64url_encode(text, (size_t)len, claims), n);
+	claims[n] = '.';
+}
+
 /* Changes a token. */
 static void
 tamper(char token[SIGNER_TOKEN_MAX], enum change change)
@@ -182,9 +195,8 @@ tamper(char token[SIGNER_TOKEN_MAX], enum change change)
 	switch (change) {
 	case NONE:
 		return;
-	case ONE_BIT_CLAIMS:
-		/* "{" and what follows it: 'y' for 'z' keeps both JSON. */
-		claims[strlen("eyJpc3M")] ^= 1;
+	case OTHER_SUB:
+		change_sub(claims, signature);
 		return;
 	case ONE_BIT_SIGNATURE:
 		signature[4] = signature[4] == 'A' ? 'B' : 'A';
@@ -279,38 +291,44 @@ show(const struct check *c, char *out, size_t max)
 	}
 }
 
+/* Judges one token of the table. Returns whether the verdict is the one that
+ * its row has. */
+static bool
+is_judged(const struct one *o, unsigned *bad)
+{
+	static char token[SIGNER_TOKEN_MAX];
+	char shown[1024];
+	const char *have = shown;
+	struct check c;
+	bool same;
+
+	signer_token(o->way, signer_key(o->key), o->header, o->claims, token);
+	tamper(token, o->change);
+	judge(&c, token, strlen(token), o->door);
+	if (c.ok) {
+		show(&c, shown, sizeof(shown));
+		same = o->good && strcmp(shown, o->want) == 0;
+	} else {
+		have = c.summary;
+		same = !o->good && c.failure == FAILURE_UNAUTHENTICATED &&
+		    strncmp(have, o->want, strlen(o->want)) == 0;
+		++*bad;
+	}
+	if (!same)
+		print_error("row \"%s\": %s %s: %s\n", o->want, o->header,
+		    o->claims, have);
+	check_free(&c);
+	return same;
+}
+
 static void
 judges_each(void **state)
 {
-	static char token[SIGNER_TOKEN_MAX];
-	unsigned bad = 0;
-	char shown[1024];
-	struct check c;
+	unsigned bad = 0, wrong = 0;
 
-	for (size_t i = 0; i < COUNT; i++) {
-		const struct one *o = &all[i];
-
-		signer_token(
-		    o->way, signer_key(o->key), o->header, o->claims, token);
-		tamper(token, o->change);
-		judge(&c, token, strlen(token), o->door);
-		if (c.ok != o->good)
-			fail_msg("line %d: %s %s: %s", o->line, o->header,
-			    o->claims, c.ok ? "accepted" : c.summary);
-		if (c.ok) {
-			show(&c, shown, sizeof(shown));
-			if (strcmp(shown, o->want) != 0)
-				fail_msg("line %d: %s: %s", o->line, o->claims,
-				    shown);
-		} else {
-			bad++;
-			assert_int_equal(c.failure, FAILURE_UNAUTHENTICATED);
-			if (strncmp(c.summary, o->want, strlen(o->want)) != 0)
-				fail_msg("line %d: %s: %s", o->line, o->claims,
-				    c.summary);
-		}
-		check_free(&c);
-	}
+	for (size_t i = 0; i < COUNT; i++)
+		wrong += !is_judged(&all[i], &bad);
+	assert_int_equal(wrong, 0);
 	assert_true(bad >= 80);
 }
 
@@ -372,7 +390,7 @@ reads_up_to_the_limit(void **state)
 	assert_true(seen);
 }
 
-/* Records that CHECK_ACCESS would not make are our fault, and let nobody in. */
+/* Records that CHECK_ACCESS would not make are our fault, and open nothing. */
 static void
 refuses_broken_records(void **state)
 {

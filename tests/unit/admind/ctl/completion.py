@@ -49,6 +49,7 @@ with tempfile.TemporaryDirectory() as d:
     assert "some.export" in complete("mcpboxctl", "import", "some")
     assert "some.export" in complete("mcpboxctl", "openapi", "demo", "some")
     assert "some.export" in complete("mcpboxctl", "key", "export", "some")
+    assert "some.export" in complete("mcpboxctl", "access", "set", "--yes", "some")
     if shell := shutil.which("zsh"):
         subprocess.run([shell, "-n", zsh], check=True)
 

@@ -27,8 +27,8 @@ made(const struct access *newest, char c, uint64_t now, struct buf *seal)
 	struct access a;
 	struct err e;
 
-	assert_int_equal(access_make(&keys, newest, &h, ipc_str("anna"), now,
-			     seal, &a, &e),
+	assert_int_equal(
+	    access_make(&keys, newest, &h, ipc_str("anna"), now, seal, &a, &e),
 	    0);
 	return a;
 }
@@ -54,7 +54,8 @@ newest_holds(void **state)
 	buf_init(&second, ACCESS_SEAL_MAX);
 	a = made(&newest, 'a', NOW, &first);
 	assert_int_equal(a.serial, NOW);
-	assert_int_equal(newest.serial, 0); /* making one doesn't make it hold */
+	assert_int_equal(
+	    newest.serial, 0); /* making one doesn't make it hold */
 	assert_int_equal(check(&first, 'a', NOW, &newest, &e), 0);
 	assert_int_equal(newest.serial, NOW);
 	assert_string_equal(newest.actor, "anna");
@@ -96,9 +97,8 @@ another_s(void **state)
 		    access_read(&keys, ipc_bytes(seal.p, n), &a, &e), -1);
 		assert_int_equal(e.failure, FAILURE_NOT_APPROVED);
 	}
-	assert_int_equal(
-	    access_make(
-		&other, &newest, &h, ipc_str("eve"), NOW, &foreign, &a, &e),
+	assert_int_equal(access_make(&other, &newest, &h, ipc_str("eve"), NOW,
+			     &foreign, &a, &e),
 	    0);
 	assert_int_equal(check(&foreign, 'a', NOW, &newest, &e), -1);
 	assert_int_equal(e.failure, FAILURE_NOT_APPROVED);

@@ -1,0 +1,258 @@
+/*
+ * access [show | set FILE]: who may come in with a signed token of which issuer
+ * (docs/decisions/0090). identities [list | withdraw PRINCIPAL | restore
+ * PRINCIPAL]: the people who came in.
+ *
+ * The vault sets the document, and admind shows it. Before a change this
+ * program shows the difference to the document that holds (access_diff.c). The
+ * vault compares the document that was read here with its own seal.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <json-c/json.h>
+
+#include "access_diff.h"
+#include "call.h"
+#include "calls.h"
+#include "crypto.h"
+#include "ids.h"
+#include "json.h"
+#include "objects.h"
+#include "tables.h"
+#include "terminal.h"
+
+/* Reads the document that holds. *o: the whole answer; the caller frees it. */
+static enum ctl_status
+holding(const struct ctl *c, struct buf *text, struct json_object **o)
+{
+	enum ctl_status status = calls_query(c, "access", NULL, text);
+	struct err err;
+
+	*o = NULL;
+	if (status == CTL_DONE &&
+	    json_parse(text->p, text->len, o, &err) == -1) {
+		fprintf(stderr, "mcpboxctl: the answer is not JSON: %s\n",
+		    err.text);
+		status = CTL_REFUSED;
+	}
+	return status;
+}
+
+/* Says on standard error whether the document is in force, and who set it. The
+ * document alone goes to standard output, so that it can be a file again. */
+static void
+say(struct json_object *o)
+{
+	const char *why = tables_text(o, "why");
+	bool force = strcmp(tables_text(o, "in_force"), "true") == 0;
+	struct buf b;
+
+	buf_init(&b, 64 * 1024);
+	buf_puts(&b, "mcpboxctl: ");
+	if (*tables_text(o, "sha256") == '\0') {
+		buf_puts(&b,
+		    "there is no access document: nobody comes in by a "
+		    "signed token");
+	} else {
+		buf_puts(&b, "set ");
+		show_text(&b, tables_text(o, "stored_at"),
+		    strlen(tables_text(o, "stored_at")), SHOW_LINE);
+		buf_puts(&b, " by ");
+		show_text(&b, tables_text(o, "actor"),
+		    strlen(tables_text(o, "actor")), SHOW_LINE);
+		buf_puts(&b, force ? "; it is in force" : "; NOT in force: ");
+		if (!force)
+			show_text(&b, why, strlen(why), SHOW_LINE);
+	}
+	if (!b.failed)
+		fprintf(stderr, "%.*s\n", (int)b.len, (const char *)b.p);
+	buf_free(&b);
+}
+
+/* Prints a document as JSON in ASCII, with a row for each member. */
+static void
+print(struct json_object *document)
+{
+	const char *s = json_object_to_json_string_ext(document,
+	    JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+		JSON_C_TO_STRING_NOSLASHESCAPE);
+	struct buf b;
+
+	buf_init(&b, 16 * IPC_BLOB_MAX);
+	for (size_t n; *s != '\0'; s += n + (s[n] == '\n')) {
+		/* Strings have no line ends here, so each row is shown alone.
+		 */
+		n = strcspn(s, "\n");
+		access_diff_ascii(&b, s, n);
+		buf_putc(&b, '\n');
+	}
+	terminal_out(&b);
+	buf_free(&b);
+}
+
+static enum ctl_status
+show(const struct ctl *c)
+{
+	struct json_object *o, *document;
+	enum ctl_status status;
+	struct buf text;
+
+	status = holding(c, &text, &o);
+	if (status == CTL_DONE && c->json) {
+		status = tables_json(text.p, text.len);
+	} else if (status == CTL_DONE) {
+		say(o);
+		if (json_object_object_get_ex(o, "document", &document) &&
+		    document != NULL)
+			print(document);
+	}
+	json_object_put(o);
+	buf_free(&text);
+	return status;
+}
+
+/* Asks the person at the terminal. Without a terminal, or with --yes, nobody is
+ * asked. */
+static bool
+agreed(const struct ctl *c)
+{
+	char line[16];
+
+	if (c->yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return true;
+	fputs("Set this document? [y/N] ", stderr);
+	return fgets(line, sizeof(line), stdin) != NULL &&
+	    (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
+}
+
+static enum ctl_status
+store(const struct ctl *c, const struct buf *file, struct json_object *old)
+{
+	struct ipc_access_set m = {.document = ipc_bytes(file->p, file->len)};
+	const char *seen = tables_text(old, "sha256");
+	enum ctl_status status;
+	struct json_object *o;
+	struct ipc_frame f;
+	struct buf text;
+
+	if (strlen(seen) == HEX32_LEN &&
+	    hex_decode(seen, HEX32_LEN, m.seen.b) == -1)
+		memset(&m.seen, 0, sizeof(m.seen));
+	status = calls_ask(c, "admind-vault", IPC_ROLE_VAULT, IPC_ACCESS_SET,
+	    &m, IPC_ACCESS_STATE, &f);
+	if (status != CTL_DONE)
+		return status;
+	ipc_frame_free(&f);
+	status = holding(c, &text, &o);
+	if (status == CTL_DONE && c->json)
+		status = tables_json(text.p, text.len);
+	else if (status == CTL_DONE)
+		say(o);
+	json_object_put(o);
+	buf_free(&text);
+	return status;
+}
+
+static enum ctl_status
+set(const struct ctl *c)
+{
+	struct json_object *old = NULL, *new = NULL, *was = NULL;
+	struct buf file, text, rows;
+	enum ctl_status status;
+	struct err err;
+
+	buf_init(&file, ACCESS_DOCUMENT_MAX);
+	buf_init(&text, 1);
+	buf_init(&rows, 16 * IPC_BLOB_MAX);
+	if ((status = transfer_read(c->words[2], &file)) != CTL_DONE)
+		goto out;
+	if (json_parse(file.p, file.len, &new, &err) == -1 ||
+	    !json_object_is_type(new, json_type_object)) {
+		fprintf(stderr, "mcpboxctl: the file is no JSON object%s%s\n",
+		    new == NULL ? ": " : "", new == NULL ? err.text : "");
+		status = CTL_USAGE;
+		goto out;
+	}
+	if ((status = holding(c, &text, &old)) != CTL_DONE)
+		goto out;
+	(void)json_object_object_get_ex(old, "document", &was);
+	if (access_diff(was, new, &rows) == 0 &&
+	    strcmp(tables_text(old, "in_force"), "true") == 0) {
+		fputs("mcpboxctl: nothing changes\n", stderr);
+		goto out;
+	}
+	/* With --json standard output has one object, the result. */
+	if (rows.len > 0 && !rows.failed)
+		(void)fwrite(rows.p, 1, rows.len, c->json ? stderr : stdout);
+	(void)fflush(stdout);
+	if (agreed(c)) {
+		status = store(c, &file, old);
+	} else {
+		fputs("mcpboxctl: nothing was changed\n", stderr);
+		status = CTL_REFUSED;
+	}
+out:
+	json_object_put(old);
+	json_object_put(new);
+	buf_free(&file);
+	buf_free(&text);
+	buf_free(&rows);
+	return status;
+}
+
+enum ctl_status
+access_command(const struct ctl *c)
+{
+	const char *verb = c->nwords > 1 ? c->words[1] : "show";
+
+	if (strcmp(verb, "show") == 0 && c->nwords <= 2)
+		return show(c);
+	if (strcmp(verb, "set") == 0 && c->nwords == 3)
+		return set(c);
+	return CTL_USAGE;
+}
+
+/* ---- people ---- */
+
+static enum ctl_status
+change(const struct ctl *c, const char *action, const char *reason)
+{
+	struct json_object *o = json_object_new_object();
+	enum ctl_status status = CTL_REFUSED;
+	struct buf answer;
+
+	buf_init(&answer, 1);
+	if (o == NULL ||
+	    json_object_object_add(
+		o, "principal", json_object_new_string(c->words[2])) != 0 ||
+	    (reason != NULL &&
+		json_object_object_add(
+		    o, "reason", json_object_new_string(reason)) != 0)) {
+		fputs("mcpboxctl: out of memory\n", stderr);
+	} else {
+		status = call_action(c, action, "", NULL,
+		    json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN),
+		    &answer);
+		if (status == CTL_DONE)
+			status = tables_show(c, "identity", &answer);
+	}
+	json_object_put(o);
+	buf_free(&answer);
+	return status;
+}
+
+enum ctl_status
+identities_command(const struct ctl *c)
+{
+	const char *verb = c->nwords > 1 ? c->words[1] : "list";
+
+	if (strcmp(verb, "list") == 0 && c->nwords <= 2)
+		return tables_command(c);
+	if (strcmp(verb, "withdraw") == 0 && c->nwords == 3)
+		return change(c, "identity_withdraw", c->reason);
+	if (strcmp(verb, "restore") == 0 && c->nwords == 3)
+		return change(c, "identity_restore", NULL);
+	return CTL_USAGE;
+}

@@ -1,0 +1,338 @@
+#include "access_diff.h"
+
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "show.h"
+
+struct diff {
+	struct buf *out;
+	unsigned n;
+};
+
+static struct json_object *
+member(struct json_object *o, const char *name)
+{
+	struct json_object *v = NULL;
+
+	if (json_object_is_type(o, json_type_object))
+		(void)json_object_object_get_ex(o, name, &v);
+	return v;
+}
+
+/* Returns a member's text, its JSON if it is no string, or "" without it. */
+static const char *
+text(struct json_object *o, const char *name)
+{
+	struct json_object *v = member(o, name);
+
+	return v != NULL ? json_object_get_string(v) : "";
+}
+
+static size_t
+length(struct json_object *list)
+{
+	return json_object_is_type(list, json_type_array)
+	    ? json_object_array_length(list)
+	    : 0;
+}
+
+static bool
+equal(struct json_object *a, struct json_object *b)
+{
+	return a == b || (a != NULL && b != NULL && json_object_equal(a, b));
+}
+
+void
+access_diff_ascii(struct buf *out, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+		unsigned long u = c;
+		size_t more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
+
+		if (c >= 0x20 && c < 0x7f) {
+			buf_putc(out, (char)c);
+			continue;
+		}
+		if (more == 0 && c >= 0x80) {
+			buf_putc(out, '?');
+			continue;
+		}
+		if (more > 0)
+			u = c & (0x3fU >> more);
+		for (; more > 0 && i + 1 < n; more--)
+			u = u << 6 | ((unsigned char)s[++i] & 0x3f);
+		if (u > 0xffff)
+			buf_putf(out, "\\u%04lx\\u%04lx",
+			    0xd800 + ((u - 0x10000) >> 10),
+			    0xdc00 + ((u - 0x10000) & 0x3ff));
+		else
+			buf_putf(out, "\\u%04lx", u);
+	}
+}
+
+/* Begins a row: the mark, what it is, and its name. */
+static void
+row(struct diff *d, char mark, const char *what, const char *name)
+{
+	d->n++;
+	buf_putf(d->out, "%c %s", mark, what);
+	if (*name != '\0') {
+		buf_putc(d->out, ' ');
+		show_text(d->out, name, strlen(name), SHOW_CODE);
+	}
+}
+
+static void
+end(struct diff *d)
+{
+	buf_putc(d->out, '\n');
+}
+
+static void
+words(struct diff *d, const char *before, struct json_object *v)
+{
+	const char *s;
+
+	if (v == NULL)
+		return;
+	buf_puts(d->out, before);
+	for (size_t i = 0; i < length(v); i++) {
+		s = json_object_get_string(json_object_array_get_idx(v, i));
+		if (i > 0)
+			buf_puts(d->out, ", ");
+		if (s != NULL)
+			show_text(d->out, s, strlen(s), SHOW_CODE);
+	}
+	if (!json_object_is_type(v, json_type_array)) {
+		s = json_object_get_string(v);
+		show_text(d->out, s, strlen(s), SHOW_CODE);
+	}
+}
+
+/* Returns the item of the list whose member `name` has this text. */
+static struct json_object *
+find(struct json_object *list, const char *name, const char *value)
+{
+	struct json_object *v;
+
+	for (size_t i = 0; i < length(list); i++) {
+		v = json_object_array_get_idx(list, i);
+		if (strcmp(text(v, name), value) == 0)
+			return v;
+	}
+	return NULL;
+}
+
+/* Appends the names of members that differ, without `apart`. */
+static bool
+members(struct json_object *a, struct json_object *b, const char *apart,
+    struct buf *out)
+{
+	struct json_object *const both[] = {a, b};
+	bool some = false;
+
+	for (int i = 0; i < 2; i++) {
+		if (!json_object_is_type(both[i], json_type_object))
+			continue;
+		json_object_object_foreach(both[i], key, value)
+		{
+			struct json_object *v = member(both[1 - i], key);
+
+			if (strcmp(key, apart) == 0 || equal(v, value) ||
+			    (i == 1 && v != NULL))
+				continue;
+			buf_puts(out, some ? ", " : "");
+			show_text(out, key, strlen(key), SHOW_CODE);
+			some = true;
+		}
+	}
+	return some;
+}
+
+/* ---- keys of an issuer ---- */
+
+static struct json_object *
+keys(struct json_object *issuer)
+{
+	return member(member(issuer, "jwks"), "keys");
+}
+
+static void
+key(struct diff *d, char mark, const char *issuer, struct json_object *k)
+{
+	row(d, mark, "key of issuer", issuer);
+	buf_puts(d->out, ": kid ");
+	show_text(d->out, text(k, "kid"), strlen(text(k, "kid")), SHOW_CODE);
+	buf_puts(d->out, ", ");
+	show_text(d->out, text(k, "kty"), strlen(text(k, "kty")), SHOW_CODE);
+	buf_putc(d->out, ' ');
+	show_text(d->out, text(k, "crv"), strlen(text(k, "crv")), SHOW_CODE);
+	end(d);
+}
+
+static void
+diff_keys(struct diff *d, const char *issuer, struct json_object *a,
+    struct json_object *b)
+{
+	struct json_object *k, *other;
+
+	for (size_t i = 0; i < length(a); i++) {
+		k = json_object_array_get_idx(a, i);
+		other = find(b, "kid", text(k, "kid"));
+		if (other == NULL)
+			key(d, '-', issuer, k);
+		else if (!equal(k, other))
+			key(d, '~', issuer, other);
+	}
+	for (size_t i = 0; i < length(b); i++) {
+		k = json_object_array_get_idx(b, i);
+		if (find(a, "kid", text(k, "kid")) == NULL)
+			key(d, '+', issuer, k);
+	}
+}
+
+/* ---- issuers and sets, by name ---- */
+
+static void
+describe(struct diff *d, struct json_object *o)
+{
+	words(d, "  ", member(o, "issuer"));
+	words(d, "; scopes ", member(o, "scopes"));
+	words(d, "; allow ", member(o, "allow"));
+	words(d, "; deny ", member(o, "deny"));
+}
+
+/* what: the name of an item; apart: a member that is compared by itself. */
+static void
+diff_named(struct diff *d, const char *what, struct json_object *a,
+    struct json_object *b, const char *apart)
+{
+	struct json_object *v, *other;
+	const char *name;
+	struct buf names;
+
+	for (size_t i = 0; i < length(a); i++) {
+		v = json_object_array_get_idx(a, i);
+		if (find(b, "name", text(v, "name")) == NULL) {
+			row(d, '-', what, text(v, "name"));
+			end(d);
+		}
+	}
+	for (size_t i = 0; i < length(b); i++) {
+		v = json_object_array_get_idx(b, i);
+		name = text(v, "name");
+		other = find(a, "name", name);
+		buf_init(&names, 64 * 1024);
+		if (other == NULL) {
+			row(d, '+', what, name);
+			describe(d, v);
+			end(d);
+		} else if (members(other, v, apart, &names)) {
+			row(d, '~', what, name);
+			buf_puts(d->out, ": ");
+			buf_put(d->out, names.p, names.len);
+			describe(d, v);
+			end(d);
+		}
+		buf_free(&names);
+		if (*apart != '\0')
+			diff_keys(d, name, keys(other), keys(v));
+	}
+}
+
+/* ---- rules ---- */
+
+static void
+rule(struct diff *d, char mark, size_t number, struct json_object *r)
+{
+	row(d, mark, "rule", "");
+	buf_putf(d->out, " %zu:", number + 1);
+	words(d, " issuer ", member(r, "issuer"));
+	words(d, ", ", member(r, "claim"));
+	words(d, " ", member(r, "values"));
+	words(d, " -> set ", member(r, "set"));
+	end(d);
+}
+
+static bool
+has(struct json_object *list, struct json_object *v)
+{
+	for (size_t i = 0; i < length(list); i++)
+		if (equal(json_object_array_get_idx(list, i), v))
+			return true;
+	return false;
+}
+
+/* Rules have no names, so a changed rule is one that goes and one that comes.
+ * The first that fits wins: another order can give people other rights. */
+static void
+diff_rules(struct diff *d, struct json_object *a, struct json_object *b)
+{
+	unsigned before = d->n;
+
+	for (size_t i = 0; i < length(a); i++)
+		if (!has(b, json_object_array_get_idx(a, i)))
+			rule(d, '-', i, json_object_array_get_idx(a, i));
+	for (size_t i = 0; i < length(b); i++)
+		if (!has(a, json_object_array_get_idx(b, i)))
+			rule(d, '+', i, json_object_array_get_idx(b, i));
+	if (d->n == before && !equal(a, b) &&
+	    (length(a) > 0 || length(b) > 0)) {
+		row(d, '~', "rules: another order; the first that fits wins",
+		    "");
+		end(d);
+		for (size_t i = 0; i < length(b); i++)
+			rule(d, ' ', i, json_object_array_get_idx(b, i));
+	}
+}
+
+/* Compares the other members: the resource, and names that are mistakes. */
+static void
+diff_other(struct diff *d, struct json_object *a, struct json_object *b)
+{
+	static const char *const known[] = {
+	    "issuers", "rules", "permission_sets"};
+	struct json_object *const both[] = {a, b};
+
+	for (int i = 0; i < 2; i++) {
+		if (!json_object_is_type(both[i], json_type_object))
+			continue;
+		json_object_object_foreach(both[i], name, value)
+		{
+			struct json_object *v = member(both[1 - i], name);
+			bool list = false;
+
+			for (size_t k = 0; k < 3; k++)
+				if (strcmp(name, known[k]) == 0 &&
+				    json_object_is_type(value, json_type_array))
+					list = true;
+			if (list || equal(v, value) || (i == 0 && v != NULL))
+				continue;
+			row(d,
+			    i == 0          ? '-'
+				: v != NULL ? '~'
+					    : '+',
+			    "member", name);
+			if (i == 1)
+				words(d, " ", value);
+			end(d);
+		}
+	}
+}
+
+unsigned
+access_diff(struct json_object *old, struct json_object *new, struct buf *rows)
+{
+	struct diff d = {rows, 0};
+
+	diff_other(&d, old, new);
+	diff_named(&d, "issuer", member(old, "issuers"), member(new, "issuers"),
+	    "jwks");
+	diff_named(&d, "permission set", member(old, "permission_sets"),
+	    member(new, "permission_sets"), "");
+	diff_rules(&d, member(old, "rules"), member(new, "rules"));
+	return d.n;
+}
