@@ -3,11 +3,11 @@
  * way of a frame that brings a token.
  *
  *  rules.h           the document and its rules, without I/O
- *  document.c        which stored document holds
+ *  document.c        the stored document that holds
  *  access_store.c    storing one for the vault, and giving its seal back
- *  metadata.c        what gateways tell clients without a valid credential
+ *  metadata.c        the texts for clients without a valid credential
  *  judging.c         frames that wait while their token is checked
- *  identities.h      people whose tokens are remembered
+ *  identities.h      people with remembered tokens
  */
 #ifndef ACCESS_H
 #define ACCESS_H
@@ -25,8 +25,8 @@ struct access_row {
 };
 
 struct access {
-	struct compiled *now; /* the document that holds; NULL: nobody comes in
-			       * by a signed token */
+	struct compiled *now; /* the document that holds; NULL: no signed token
+				 is accepted */
 	/* Whether `now` is certain: since the database came, the newest row was
 	 * read, and the vault and admind-check said their word on it. If not,
 	 * no signed token is accepted, and `failure` is the reason. */
@@ -49,8 +49,9 @@ struct access {
 
 /* ---- document.c ---- */
 int document_start(struct admind *, struct err *);
-/* Reads the newest document and does what it says. then (may be NULL) runs when
- * a reading that began after this call came to its end, whatever that was. */
+/* Reads the newest document and puts it into force. then (may be NULL) runs
+ * when a reading that began after this call came to its end, a good or a bad
+ * one. */
 void document_load(struct admind *, void (*then)(void *), void *arg);
 /* Runs then(arg) when a reading came to its end since the start, which may be
  * at once. */

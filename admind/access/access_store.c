@@ -4,8 +4,8 @@
  * document, because it accepts none itself that the vault did not seal
  * (document.c).
  *
- * admind-check judges the document before it is stored. So a person who made a
- * mistake reads each fault at once, and no stored document is invalid.
+ * admind-check judges the document before it is stored. So an administrator
+ * reads all faults at once, and no stored document is invalid.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 enum {
 	/* Bytes of the list of errors that go into a refusal. A document with
-	 * more of them has one mistake many times. */
+	   more errors has one mistake many times. */
 	ERRORS_SHOWN_MAX = 8 * 1024
 };
 #define AHEAD_MAX_US (UINT64_C(24) * 3600 * 1000 * 1000)
@@ -74,7 +74,7 @@ in_force(void *arg)
 }
 
 /* The document is stored. The answer waits until this process has read it, so
- * that the person who gets the answer can rely on the change. */
+ * that an administrator can rely on the change. */
 static void
 committed(void *arg, const struct pg_result *rows, const struct err *err)
 {

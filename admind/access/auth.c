@@ -270,7 +270,7 @@ gw_attach(struct link *l, struct ipc_frame *f)
 	op = op_new(l, m.request);
 	/* A gateway without the access document would refuse signed tokens as
 	 * unknown, and their clients would throw them away. So its set-up waits
-	 * for the first reading, unless there is none without a database. */
+	 * for the first reading. Without a database no reading begins. */
 	if (op != NULL && db_is_up(l->a->db))
 		document_settled(l->a, attach_it, op);
 	else if (op != NULL)

@@ -228,7 +228,7 @@ read_rule(struct compiled *c, struct ipc_bytes record, struct err *err)
 	return 0;
 }
 
-/* Reads the fields of one kind; rules come after what they name. */
+/* Reads the rules, or all fields but the rules: a rule names others. */
 static int
 read_all(struct compiled *c, bool rules, struct err *err)
 {

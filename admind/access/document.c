@@ -1,17 +1,17 @@
 /*
- * Which access document holds.
+ * Reads the access document and puts it into force.
  *
  * The newest row of the database that is not void (sql: access_now) holds, if
  * the vault says that it sealed these very bytes and knows none newer, and
  * admind-check says that they are a document. So a row that somebody else wrote
- * opens no door. A row that does not hold is not passed over: the row before it
- * is a state that an administrator wanted to leave, so until the newest row
- * holds, nobody comes in by a signed token.
+ * opens no door. A row that does not hold is not passed over, since the row
+ * before is a state that an administrator wanted to leave. So until the newest
+ * row holds, no signed token is accepted.
  *
  * A reading fails in one of two ways. If a process is away, or has trouble of
  * its own, people are not let in for that time, and nothing ends; the tick
- * reads again. If the row can't hold as it is, everyone who came by a signed
- * token ends, as with an empty document.
+ * reads again. If the row can't hold as it is, all people with signed tokens
+ * end, as with an empty document.
  *
  * While a reading goes on, the document before it holds. The reading takes
  * milliseconds, and an administrator's answer waits for it (access_store.c).
@@ -109,8 +109,8 @@ say_why(struct access *x, const char *text)
 	x->why[n] = '\0';
 }
 
-/* Puts a document into force: judges all who are remembered by it, and tells
- * the gateways. NULL: none holds. */
+/* Puts a document into force: tells the gateways, and judges all remembered
+ * people by it. NULL: none holds. */
 static void
 adopt(struct admind *a, struct compiled *now)
 {

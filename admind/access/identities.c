@@ -9,8 +9,9 @@
  * earlier counts. So a wall clock that is set back makes no verdict live
  * longer.
  *
- * A remembered verdict says nothing about today: a person who was withdrawn, or
- * whose issuer serves another listener, is refused by what is known now.
+ * A remembered verdict does not say that its owner may come in now. A withdrawn
+ * person, and one whose issuer serves another listener, is refused all the
+ * same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,8 @@ identities_start(struct admind *a, struct err *err)
 
 /* ---- finding ---- */
 
-/* Returns whether it is known now who may come in. 0, or -1 with err. */
+/* Checks that the document and the withdrawn identities are known now. 0, or -1
+ * with err. */
 static int
 ready(struct admind *a, struct err *err)
 {

@@ -1,10 +1,10 @@
 /*
- * People who come with signed tokens (docs/decisions/0090).
+ * People with signed tokens (docs/decisions/0090).
  *
- *  people.c             who is remembered, and with which rights
+ *  people.c             the remembered people and their rights
  *  identities.c         a token's owner; verdicts of admind-check
- *  identities_change.c  withdrawals, and what a new document means for people
- *  identities_seen.c    notes for administrators: who came when
+ *  identities_change.c  withdrawals, and people under a new document
+ *  identities_seen.c    notes for administrators: each person's last use
  */
 #ifndef IDENTITIES_H
 #define IDENTITIES_H
@@ -17,7 +17,7 @@ struct compiled;
 struct withdrawn; /* identities_change.c */
 struct identities {
 	struct people people;
-	struct table withdrawn; /* principals who may not come in */
+	struct table withdrawn; /* principals that may not come in */
 	bool ready; /* `withdrawn` was read since the database came */
 	bool reading, again;
 };
@@ -45,7 +45,8 @@ struct token *identities_find(struct admind *, enum listener, uint8_t via,
 int identities_learn(struct admind *, enum listener, uint8_t via,
     const struct ipc_hash *, struct ipc_bytes fields, char *principal,
     struct err *);
-/* Forgets a token that admind-check refused. Ends what is held for it. */
+/* Forgets a token that admind-check refused. Gateways end its streams and
+ * waiting calls. */
 void identities_refused(struct admind *, const struct ipc_hash *);
 /* Finds the rights of a remembered person by the name of the permission set at
  * this listener, or NULL. */
@@ -57,7 +58,7 @@ void identities_renamed(struct admind *);
 void identities_tick(struct admind *);
 
 /* ---- identities_change.c ---- */
-/* Called when the database is back. Nobody comes in by a signed token until all
+/* Called when the database is back. No signed token is accepted until all
  * withdrawn identities were read again. */
 void identities_db_up(struct admind *);
 /* Called once a second. Reads them again if that failed. */

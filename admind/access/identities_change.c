@@ -1,20 +1,20 @@
 /*
- * Changes for people who come with signed tokens: an administrator withdraws or
+ * Changes for people with signed tokens: an administrator withdraws or
  * restores an identity, or another document holds.
  *
  * Withdrawn principals are in memory, as they were read from the database, with
- * the changes that were notified since. While the database is not reachable,
- * nobody comes in by a signed token, and when it is back, nobody does until all
- * were read again. So a notification that was missed does not matter. The
- * readings use the connection that brings the notifications, so a reading never
- * undoes a later one.
+ * the changes that were notified since. While the database is not reachable, no
+ * signed token is accepted, and when it is back, none is until all were read
+ * again. So a notification that was missed does not matter. The readings use
+ * the connection that brings the notifications, so a reading never undoes a
+ * later one.
  *
- * Who loses something ends whole, with all tokens: jobs under way are refused
- * at their next step, runs are cancelled (also those of tasks), and gateways
- * drop streams and waiting calls. If such a person has rights in the new
- * document, the next request brings them.
+ * A person that loses something ends whole, with all tokens: jobs under way are
+ * refused at their next step, runs are cancelled (also those of tasks), and
+ * gateways drop streams and waiting calls. If such a person has rights in the
+ * new document, the next request brings them.
  *
- * Runs of people who are not remembered are judged, too. Their claims are not
+ * Runs of people that are not remembered are judged, too. Their claims are not
  * known here, but the document tells whether anything changed for their issuer.
  */
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static const struct db_stmt withdrawn_runs = {"identities_withdrawn_runs",
     " WHERE e.state = 'open' AND e.kind IN ('tool', 'test', 'inspect')"
     " AND i.withdrawn_at IS NOT NULL",
     DB_FAST};
-/* Finds open runs of all who came with signed tokens. */
+/* Finds open runs of all people with signed tokens. */
 static const struct db_stmt open_runs = {"identities_runs",
     "SELECT id, principal FROM mcpbox.executions WHERE state = 'open'"
     " AND kind IN ('tool', 'test', 'inspect')"
@@ -92,7 +92,7 @@ add(struct identities *x, struct ipc_bytes principal)
 	char text[PRINCIPAL_MAX + 1];
 
 	if (principal.n == 0 || principal.n > PRINCIPAL_MAX)
-		return true; /* it is no principal: no person has it */
+		return true; /* no person has such a name */
 	memcpy(text, principal.p, principal.n);
 	text[principal.n] = '\0';
 	w = find(x, text);
@@ -161,8 +161,8 @@ got_runs(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 }
 
-/* Ends remembered people who are withdrawn. The runs of others are found in the
- * database. */
+/* Ends remembered people that are withdrawn. The runs of others are found in
+ * the database. */
 static void
 end_withdrawn(struct admind *a)
 {
@@ -198,7 +198,8 @@ got_withdrawn(void *arg, const struct pg_result *rows, const struct err *err)
 		x->ready = true;
 		end_withdrawn(a);
 	} else {
-		/* The tick reads again. Until then nobody is let in. */
+		/* The tick reads again. Until then no signed token is accepted.
+		 */
 		x->ready = false;
 		log_event(LOG_LV_ERR, "identities",
 		    "the withdrawn ones were not read: %s",
@@ -249,7 +250,8 @@ identities_notified(struct admind *a, const char *payload)
 	if (strncmp(payload, gone, sizeof(gone) - 1) == 0) {
 		principal = payload + sizeof(gone) - 1;
 		if (!add(a->identities, ipc_str(principal)))
-			identities_db_up(a); /* nobody is let in */
+			identities_db_up(
+			    a); /* until they are read, no token is accepted */
 		end_principal(a, principal);
 	} else if (strncmp(payload, back, sizeof(back) - 1) == 0) {
 		w = find(a->identities, payload + sizeof(back) - 1);
@@ -342,7 +344,7 @@ got_open(void *arg, const struct pg_result *rows, const struct err *err)
 		x = db_text(rows, i, 1, principal, sizeof(principal))
 		    ? people_person(&j->a->identities->people, principal)
 		    : NULL;
-		/* One who is remembered was judged by his claims. */
+		/* A remembered person was judged by claims. */
 		if (x != NULL && x->ncredentials > 0)
 			continue;
 		id = db_id(rows, i, 0);
@@ -365,7 +367,7 @@ judge_runs(
 	for (unsigned i = 0; to != NULL && i < to->nissuers; i++) {
 		struct ipc_bytes name = to->issuer[i].name;
 
-		/* At start there is no former document to compare with. */
+		/* At start no former document is known. */
 		if (from == NULL || rules_same(from, to, name)) {
 			memcpy(j->name[j->n], name.p, name.n);
 			j->n++;

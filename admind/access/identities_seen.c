@@ -1,6 +1,6 @@
 /*
- * Notes of who came when, for administrators. Each few seconds one statement
- * writes all notes, as for API tokens.
+ * Notes each person's last use, for administrators. Each few seconds one
+ * statement writes all notes, as for API tokens.
  */
 #include <string.h>
 

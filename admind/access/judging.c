@@ -7,7 +7,7 @@
  * token, and a frame whose token was not judged never becomes a client without
  * a token (auth.c refuses it).
  *
- * Anyone who reaches a listener can send tokens that were never seen. Each
+ * Anyone at a listener can send tokens that were never seen. Each
  * costs one check. Each listener has its own queue, with bounds for frames and
  * for bytes, and few checks at admind-check at a time. Beyond the bounds the
  * answer is `busy`. So a flood at the tunnel delays new tokens of the tunnel,
@@ -50,7 +50,7 @@ struct judged {
 	struct frames frames;
 };
 
-/* Of one listener. */
+/* The queue of one listener. */
 struct queue {
 	TAILQ_HEAD(, judged) waiting; /* asked ones, too */
 	unsigned checks, frames;
@@ -219,7 +219,7 @@ put_sentence(struct err *err, enum failure f, struct ipc_bytes text)
 	err_set(err, f, "%s", n > 0 ? out : "the token is not valid");
 }
 
-/* Sets err from an answer that is no verdict of "good". Returns whether the
+/* Sets err from an answer that is not CHECK_OK. Returns whether the
  * token itself was refused. */
 static bool
 read_refusal(struct ipc_frame *f, enum failure gone, struct err *err)

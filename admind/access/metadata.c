@@ -3,8 +3,8 @@
  *
  * The metadata of a protected resource (RFC 9728) are made here, of the
  * document's texts alone. They never contain a part of a request. URLs in a
- * document are ASCII without quotation marks (compiled.c), so they may stand in
- * a header as they are.
+ * document are ASCII without quotation marks (compiled.c), so they may be put
+ * into a header as they are.
  *
  * Scopes are named only for issuers whose tokens' scopes count. Any other
  * issuer need not know our scopes, and would refuse a client that asked for

@@ -134,8 +134,9 @@ people_forget_all(struct people *p, struct person *x)
 		people_forget(p, c);
 }
 
-/* Makes room: forgets the oldest token of the person who has most. Of several
- * people who have the same number, it is the one whose oldest is older. */
+/* Makes room: forgets the oldest token of the person with most tokens. If
+ * several people have the same number, the person with the oldest token loses
+ * it. */
 static void
 push_out(struct people *p)
 {

@@ -1,6 +1,6 @@
 /*
- * People who came with signed tokens, in memory. No I/O: identities.c decides
- * who is let in.
+ * People with signed tokens, in memory. No I/O: identities.c decides whether
+ * they are let in.
  *
  * A person is a principal, oidc:ISSUER:SUB. Tokens of the same person may have
  * different rights, if rules look at claims that differ. Each set of rights is
@@ -9,8 +9,8 @@
  * A token is remembered by its credential_hash(). A person has few remembered
  * tokens, and a new one takes the place of the oldest, so a client that makes
  * tokens without end pushes out its own tokens alone. When there are too many
- * in all, the person who has most loses the oldest. A token that was pushed out
- * is checked again when it comes back; nothing ends by it.
+ * in all, the person with most tokens loses the oldest. A token that was pushed
+ * out is checked again when it comes back; nothing ends by it.
  */
 #ifndef PEOPLE_H
 #define PEOPLE_H
@@ -22,8 +22,8 @@ enum {
 	/* Clients renew a token every few minutes to hours; a client that makes
 	 * one for each request needs none of the older ones. */
 	PERSON_CREDENTIALS_MAX = 16,
-	/* Of all people. So all ends that a new document can cause fit into the
-	 * queue of one gateway (IPC_WAITERS_MAX). */
+	/* The bound of all people together. So all ends that a new document can
+	 * cause fit into the queue of one gateway (IPC_WAITERS_MAX). */
 	PEOPLE_CREDENTIALS_MAX = 2048,
 	/* Bytes of the claims of all remembered tokens. Most have some 100
 	 * bytes; one with 64 long groups has 16 KiB. */

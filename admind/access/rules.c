@@ -17,7 +17,7 @@ lower(uint8_t c)
 }
 
 /* Compares without regard to the case of ASCII letters. Other letters are
- * compared as bytes: a rule that tells them apart lets nobody else in. */
+ * compared as bytes, so a rule never fits more people than its author meant. */
 static bool
 same_text(struct ipc_bytes a, struct ipc_bytes b)
 {

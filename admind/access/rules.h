@@ -60,7 +60,7 @@ struct claims {
 	struct ipc_bytes group[JWT_GROUPS_MAX];
 	unsigned ngroups;
 	unsigned scopes; /* mask of enum permit_scope; 0 if it names none */
-	uint64_t exp_us, iat_us; /* iat_us 0: the token has none */
+	uint64_t exp_us, iat_us; /* iat_us 0: not in the token */
 };
 
 /* Reads the fields of CHECK_ACCESS, which are copied. Returns NULL with err if
@@ -71,7 +71,7 @@ void compiled_free(struct compiled *); /* NULL is harmless */
 /* Reads the fields of CHECK_JWT, which must outlive the claims. 0 or -1. */
 int claims_read(struct claims *, struct ipc_bytes fields, struct err *);
 
-/* Returns the issuer of this name; NULL: there is none. */
+/* Returns the issuer of this name, or NULL. */
 const struct issuer *issuers_named(
     const struct compiled *, struct ipc_bytes name);
 /* Returns whether any issuer serves this listener in this header. */

@@ -3,7 +3,7 @@
  * is found without a query.
  *
  *  tokens.c     the live tokens, their use and their ends
- *  ended.c      what an end does to work under way
+ *  ended.c      the end of work that is under way
  *  token_set.c  making and revoking tokens for an administrator
  *  permit.c     the rights of a token
  */

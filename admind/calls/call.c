@@ -537,6 +537,9 @@ go(struct job *j)
 static const char *
 withdrawn(const struct job *j)
 {
-	return j->revoked_why == FAILURE_KILLED ? "the token was revoked"
-						: "the tool was withdrawn";
+	if (j->revoked_why != FAILURE_KILLED)
+		return "the tool was withdrawn";
+	return strncmp(j->principal, "oidc:", 5) == 0
+	    ? "your rights were withdrawn or changed"
+	    : "the token was revoked";
 }

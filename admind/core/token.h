@@ -1,6 +1,6 @@
 /*
  * The rights of a client that shows a credential, with counted references: an
- * API token, or one set of rights of a person who comes with signed tokens.
+ * API token, or one set of rights of a person with signed tokens.
  * access/tokens.c has the list of all API tokens, access/people.c has the
  * people.
  */
@@ -31,7 +31,7 @@ enum {
 #define TOKEN_PREFIX "mbt_"
 
 /* Requests of one principal in work. A person may come with several sets of
- * rights, and all of them count here. */
+ * rights, and all count here. */
 struct share {
 	unsigned refs;
 	unsigned jobs, ops;

@@ -28,8 +28,8 @@ enum {
 	/* After so many ticks, each node notes that it is alive, and looks for
 	 * rows of nodes that are gone. */
 	NODE_TICKS = 10,
-	/* Between two readings of an access document of which a process that is
-	 * away must say something. */
+	/* Ticks between two readings of an access document, if a process that
+	   must judge it is away. */
 	ACCESS_TICKS = 2,
 };
 

@@ -7,8 +7,7 @@
 #define ACCESS_FIELDS_H
 
 enum {
-	/* Bounds of the document. An administrator writes it by hand; every
-	 * admind has all of it in memory. */
+	/* Bounds of the document. An administrator writes it by hand; every admind has the whole document in memory. */
 	ACCESS_ISSUERS_MAX = 16,
 	ACCESS_KEYS_MAX = 16,     /* of an issuer; providers show 2 to 4 */
 	ACCESS_AUDIENCES_MAX = 8, /* of an issuer */
@@ -93,7 +92,7 @@ enum jwt_field {
 	JWT_SCOPES = 6, /* u8 mask of enum permit_scope; only if the issuer's
 			 * ISSUER_SCOPES is 1 */
 	JWT_EXP_US = 7, /* u64, Unix time in us, without leeway */
-	JWT_IAT_US = 8  /* u64; absent: the token has none */
+	JWT_IAT_US = 8  /* u64; absent if the token has no iat */
 };
 
 #endif

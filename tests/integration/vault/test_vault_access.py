@@ -88,16 +88,16 @@ def test_who_may_not(web, ctl, admind, token, stored):
     refused(put(web, admind, stored, b"{}", "x" * 86), "UNAUTHENTICATED")
     refused(put(web, admind, stored, b"{}", ""), "UNAUTHENTICATED")
     refused(put(ctl, admind, stored, b"{}", token), "INVALID_REQUEST")
-    for name, role in (("vi", "viewer"), ("re", "reviewer")):
-        assert ask(ctl, admind, "ADMIN_CHANGE", change="create", username=name, role=role,
-                   new_password=PASSWORD)["_"] == "OK"
+    for name, role in (("vic", "viewer"), ("rea", "reviewer")):
+        m = ask(ctl, admind, "ADMIN_CHANGE", change="create", username=name, role=role, new=PASSWORD)
+        assert m["_"] == "OK", m
         login = ask(web, admind, "LOGIN", username=name, password=PASSWORD, source="127.0.0.1")["token"]
         m = put(web, admind, stored, b"{}", login)
         refused(m, "FORBIDDEN")
         assert m["message"] == "only an administrator may change the access document"
     test_vault.until(lambda: test_vault.drain(admind, 0.05) or [
         e[:3] for e in admind.events[events:] if e[0] == "access_refused"] == [
-            ("access_refused", who, "access document") for who in ("unknown", "unknown", "root", "vi", "re")])
+            ("access_refused", who, "access document") for who in ("unknown", "unknown", "root", "vic", "rea")])
     assert len(stored.rows) == count, "nothing reached admind's table"
 
 

@@ -17,6 +17,13 @@
 enum { SERIAL = 1000 };
 #define S UINT64_C(1000000) /* one second in us */
 
+static const struct said_claims ann = {.email = "ann@example.org"};
+static char who_is[PRINCIPAL_MAX + 1]; /* the last owner */
+
+#define ANN "oidc:pocket:ann"
+#define T1  "a.b.c1"
+#define T2  "a.b.c2"
+
 static struct fake f;
 static struct admind *a;
 static uint64_t wall_us, boot_ms; /* the test's clocks */
@@ -36,7 +43,7 @@ __wrap_now_boot_ms(void)
 	return boot_ms;
 }
 
-/* What a document says. */
+/* The contents of a document. */
 struct said_document {
 	const char *key;    /* of pocket; NULL: "KEY" */
 	const char *scopes; /* of the set family; NULL: tools:call */
@@ -49,7 +56,7 @@ struct said_document {
 static inline void
 fields_of(const struct said_document *d, struct buf *b)
 {
-	const char *const ann[3] = {
+	const char *const family[3] = {
 	    d->email != NULL ? d->email : "ann@example.org"};
 	const char *const group[3] = {"staff"};
 	const char *const any[3] = {NULL};
@@ -71,7 +78,7 @@ fields_of(const struct said_document *d, struct buf *b)
 	say_issuer(b, &p);
 	say_issuer(b, &door);
 	say_rule(b, "pocket", RULE_GROUP, group, "staff");
-	say_rule(b, "pocket", RULE_EMAIL, ann, "family");
+	say_rule(b, "pocket", RULE_EMAIL, family, "family");
 	say_rule(b, "door", RULE_ANY, any, "staff");
 	say_set(b, "family", d->scopes != NULL ? d->scopes : "tools:call", "*",
 	    "secret__*");
@@ -267,6 +274,19 @@ gateways_hear_nothing(void)
 {
 	assert_int_equal(fake_peer_waits(f.local), 0);
 	assert_int_equal(fake_peer_waits(f.tunnel), 0);
+}
+
+/* Remembers n tokens of a person of the staff. */
+static inline void
+many(const char *sub, int from, int n)
+{
+	struct said_claims c = {.sub = sub, .group = {"staff"}};
+	char token[32];
+
+	for (int i = from; i < from + n; i++) {
+		snprintf(token, sizeof(token), "%s.t.%d", sub, i);
+		assert_int_equal(learn(token, &c, who_is), FAILURE_NONE);
+	}
 }
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Which access document holds (document.c), the vault's requests about it
- * (access_store.c), and what gateways are told (metadata.c), with a fake
+ * The access document that holds (document.c), the vault's requests about it
+ * (access_store.c), and the words to gateways (metadata.c), with a fake
  * database and fake processes.
  */
 #include "access_rig.h"
@@ -124,13 +124,11 @@ static void
 row_that_can_not_hold(void **unused)
 {
 	struct ipc_credential_ended m;
-	struct said_claims ann = {.email = "ann@example.org"};
-	char who[PRINCIPAL_MAX + 1];
 	struct ipc_gw_access g;
 
 	document_holds(&(struct said_document){0}, SERIAL);
 	no_runs();
-	assert_int_equal(learn("a.b.c", &ann, who), FAILURE_NONE);
+	assert_int_equal(learn("a.b.c", &ann, who_is), FAILURE_NONE);
 	document_notified(a, "document");
 	answer_row(SERIAL + 1, "{\"x\":1}", "FORGED");
 	assert_int_equal(state(), FAILURE_NONE); /* the one before, so far */
@@ -140,10 +138,10 @@ row_that_can_not_hold(void **unused)
 	hear_access(f.tunnel, &g);
 	assert_int_equal(g.metadata.n, 0);
 	(void)fake_took(f.tunnel, IPC_CREDENTIAL_ENDED, &m);
-	assert_true(ipc_streq(m.principal, who));
+	assert_true(ipc_streq(m.principal, who_is));
 	assert_string_equal(shown("{\"x\":1}"),
 	    "{\"in_force\":false,\"why\":\"the seal is not this vault's\"}");
-	assert_int_equal(learn("a.b.c", &ann, who), FAILURE_UNAUTHENTICATED);
+	assert_int_equal(learn("a.b.c", &ann, who_is), FAILURE_UNAUTHENTICATED);
 	/* the tick leaves it alone; another vault may know it */
 	fake_end_all();
 	document_retry(a, false);
@@ -184,19 +182,17 @@ check_refuses_stored_document(void **unused)
 	assert_non_null(strstr(shown("{}"), "is not valid: x"));
 }
 
-/* A process that is away: nobody is let in, nobody ends, and it is tried
+/* A process is away: no token is accepted, no person ends, and it is tried
  * again. */
 static void
 processes_that_are_away(void **unused)
 {
-	struct said_claims ann = {.email = "ann@example.org"};
 	struct ipc_check_access q;
-	char who[PRINCIPAL_MAX + 1];
 	struct auth auth;
 
 	document_holds(&(struct said_document){0}, SERIAL);
 	no_runs();
-	assert_int_equal(learn("a.b.c", &ann, who), FAILURE_NONE);
+	assert_int_equal(learn("a.b.c", &ann, who_is), FAILURE_NONE);
 	fake_client_up(a->vault, false);
 	document_notified(a, "document");
 	answer_row(SERIAL + 1, "{}", NULL);

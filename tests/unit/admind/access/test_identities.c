@@ -1,17 +1,8 @@
 /*
- * People who come with signed tokens (identities.c, identities_change.c,
- * people.c), with a fake database: who is let in with which rights, who ends
- * and when, what is remembered and for how long.
+ * People with signed tokens (identities.c, people.c), with a fake database:
+ * their rights, their ends, and for how long a token is remembered.
  */
 #include "access_rig.h"
-#include "job.h"
-
-static const struct said_claims ann = {.email = "ann@example.org"};
-static char who_is[PRINCIPAL_MAX + 1];
-
-#define ANN "oidc:pocket:ann"
-#define T1  "a.b.c1"
-#define T2  "a.b.c2"
 
 /* ---- let in ---- */
 
@@ -261,18 +252,6 @@ age_ends_it(void **unused)
 /* ---- bounds ---- */
 
 static void
-many(const char *sub, int from, int n)
-{
-	struct said_claims c = {.sub = sub, .group = {"staff"}};
-	char token[32];
-
-	for (int i = from; i < from + n; i++) {
-		snprintf(token, sizeof(token), "%s.t.%d", sub, i);
-		assert_int_equal(learn(token, &c, who_is), FAILURE_NONE);
-	}
-}
-
-static void
 sixteen_of_a_person(void **unused)
 {
 	struct auth who;
@@ -284,7 +263,7 @@ sixteen_of_a_person(void **unused)
 	assert_int_equal(comes("bob.t.0", &who), FAILURE_BUSY);
 	assert_int_equal(comes("bob.t.1", &who), FAILURE_NONE);
 	assert_int_equal(comes("bob.t.16", &who), FAILURE_NONE);
-	/* it cost its own person alone, and no gateway heard of it */
+	/* it cost its own person alone, and no gateway heard */
 	assert_int_equal(comes(T1, &who), FAILURE_NONE);
 	identities_tick(a);
 	gateways_hear_nothing();
@@ -313,7 +292,7 @@ bound_of_all(void **unused)
 	many("new", 0, 2);
 	assert_int_equal(
 	    a->identities->people.ncredentials, PEOPLE_CREDENTIALS_MAX);
-	/* the oldest of those who have most */
+	/* the oldest token of people with most */
 	assert_int_equal(comes("p1.t.0", &who), FAILURE_BUSY);
 	assert_int_equal(comes("p1.t.1", &who), FAILURE_NONE);
 	assert_int_equal(comes("p2.t.0", &who), FAILURE_BUSY);
@@ -345,210 +324,6 @@ share_stays_with_work(void **unused)
 	assert_ptr_equal(who.token->share, t->share);
 	t->share->jobs = 0;
 	token_unref(t);
-}
-
-/* ---- withdrawn ---- */
-
-static struct job *
-job_of(const char *principal)
-{
-	static struct job j;
-
-	memset(&j, 0, sizeof(j));
-	snprintf(j.principal, sizeof(j.principal), "%s", principal);
-	TAILQ_INSERT_TAIL(&a->jobs, &j, entry);
-	return &j;
-}
-
-static void
-run_is_cancelled(const char *statement)
-{
-	struct ipc_id id = {{7}};
-	struct ipc_cancel m;
-
-	fake_db_row("u", &id);
-	fake_db_answer(statement);
-	(void)fake_took(f.sandboxd, IPC_CANCEL, &m);
-	assert_memory_equal(&m.execution, &id, sizeof(id));
-}
-
-static void
-withdrawal_ends_all(void **unused)
-{
-	struct job *j = job_of(ANN), *other;
-	struct token *t;
-	struct auth who;
-
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-	assert_int_equal(learn(T2, &ann, who_is), FAILURE_NONE);
-	many("bob", 0, 1);
-	assert_int_equal(comes(T1, &who), FAILURE_NONE);
-	t = token_ref(who.token);
-	document_notified(a, "withdrawn " ANN);
-	assert_true(j->revoked);
-	assert_true(t->gone);
-	gateways_hear(NULL, ANN);
-	gateways_hear_nothing();
-	assert_int_equal(fake_db_elements("ended_running", 0), 1);
-	run_is_cancelled("ended_running");
-	assert_int_equal(comes(T1, &who), FAILURE_BUSY);
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_FORBIDDEN);
-	assert_int_equal(comes("bob.t.0", &who), FAILURE_NONE);
-	/* the last use was stored before */
-	assert_int_equal(fake_db_sent("identities_seen"), 1);
-	/* restored */
-	document_notified(a, "restored " ANN);
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-	assert_int_equal(comes(T1, &who), FAILURE_NONE);
-	TAILQ_REMOVE(&a->jobs, j, entry);
-	/* of one who is not remembered, too */
-	other = job_of("oidc:pocket:eve");
-	document_notified(a, "withdrawn oidc:pocket:eve");
-	assert_true(other->revoked);
-	gateways_hear(NULL, "oidc:pocket:eve");
-	run_is_cancelled("ended_running");
-	TAILQ_REMOVE(&a->jobs, other, entry);
-	token_unref(t);
-}
-
-/* Notifications that were missed while the database was away do not matter:
- * nobody is let in before all withdrawn identities were read again. */
-static void
-read_again_with_the_database(void **unused)
-{
-	struct auth who;
-
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-	many("bob", 0, 1);
-	fake_db_up(false);
-	assert_int_equal(comes(T1, &who), FAILURE_STORAGE_UNAVAILABLE);
-	fake_db_up(true);
-	identities_db_up(a);
-	document_db_up(a);
-	assert_int_equal(comes(T1, &who), FAILURE_STORAGE_UNAVAILABLE);
-	answer_row(SERIAL, "{}", NULL); /* holds already: no questions */
-	assert_int_equal(fake_peer_waits(f.vault), 0);
-	assert_int_equal(comes(T1, &who), FAILURE_STORAGE_UNAVAILABLE);
-	assert_false(identities_unknown(
-	    a, LISTENER_TUNNEL, VIA_AUTHORIZATION, ipc_str(T1)));
-	assert_int_equal(learn(T2, &ann, who_is), FAILURE_STORAGE_UNAVAILABLE);
-	fake_db_row("s", ANN);
-	fake_db_answer("identities_withdrawn");
-	gateways_hear(NULL, ANN);
-	run_is_cancelled("identities_withdrawn_runs");
-	assert_int_equal(comes(T1, &who), FAILURE_BUSY);
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_FORBIDDEN);
-	assert_int_equal(comes("bob.t.0", &who), FAILURE_NONE);
-	/* and a restoration that was missed */
-	identities_db_up(a);
-	fake_db_answer("identities_withdrawn");
-	fake_db_answer("identities_withdrawn_runs");
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-}
-
-static void
-failed_reading_lets_nobody_in(void **unused)
-{
-	struct auth who;
-
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-	identities_db_up(a);
-	fake_db_fail("identities_withdrawn", FAILURE_STORAGE_UNAVAILABLE, "x");
-	assert_int_equal(comes(T1, &who), FAILURE_STORAGE_UNAVAILABLE);
-	identities_retry(a);
-	fake_db_answer("identities_withdrawn");
-	fake_db_answer("identities_withdrawn_runs");
-	assert_int_equal(comes(T1, &who), FAILURE_NONE);
-	identities_retry(a);
-	assert_int_equal(fake_db_waits("identities_withdrawn"), 0);
-}
-
-/* ---- another document ---- */
-
-static void
-becomes(const struct said_document *d)
-{
-	static uint64_t serial = SERIAL;
-
-	document_load(a, NULL, NULL);
-	document_holds(d, ++serial);
-}
-
-static void
-same_rights_are_undisturbed(void **unused)
-{
-	struct said_claims bob = {.sub = "bob", .group = {"staff"}};
-	struct auth who, later;
-	struct job *j;
-
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-	assert_int_equal(learn("b.o.b", &bob, who_is), FAILURE_NONE);
-	assert_int_equal(comes(T1, &who), FAILURE_NONE);
-	j = job_of(ANN);
-	/* the rights of ann's set change; bob's do not */
-	becomes(&(struct said_document){.scopes = "tools:read"});
-	gateways_hear(NULL, ANN);
-	gateways_hear_nothing();
-	assert_true(j->revoked);
-	run_is_cancelled("ended_running");
-	no_runs();
-	assert_int_equal(comes("b.o.b", &later), FAILURE_NONE);
-	assert_int_equal(comes(T1, &who), FAILURE_BUSY);
-	/* the next request brings the new rights */
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-	assert_int_equal(comes(T1, &who), FAILURE_NONE);
-	assert_int_equal(who.token->permit.scopes, PERMIT_READ);
-	TAILQ_REMOVE(&a->jobs, j, entry);
-	/* the same document once more disturbs none */
-	becomes(&(struct said_document){.scopes = "tools:read"});
-	gateways_hear_nothing();
-	no_runs();
-	assert_int_equal(comes(T1, &who), FAILURE_NONE);
-}
-
-static void
-who_loses_ends(void **unused)
-{
-	static const struct said_document rows[] = {
-	    {.email = "carol@example.org"}, /* no rule fits any more */
-	    {.key = "ANOTHER"},             /* the issuer's record changed */
-	    {.listeners = LOCALLY},
-	    {.max_age_s = 600},
-	    {.empty = true},
-	};
-	struct auth who;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		becomes(&(struct said_document){0});
-		fake_end_all();
-		assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-		becomes(&rows[i]);
-		gateways_hear(NULL, ANN);
-		gateways_hear_nothing();
-		run_is_cancelled("ended_running");
-		no_runs();
-		assert_int_not_equal(comes(T1, &who), FAILURE_NONE);
-	}
-}
-
-/* Runs of people who are not remembered (their tokens' time is over): they end
- * if anything changed for their issuer. */
-static void
-runs_of_others(void **unused)
-{
-	struct ipc_id one = {{1}}, two = {{2}}, three = {{3}};
-	struct ipc_cancel m;
-
-	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
-	becomes(&(struct said_document){.email = "Ann@example.org"});
-	gateways_hear_nothing(); /* ann keeps her rights */
-	fake_db_row("us", &one, ANN);
-	fake_db_row("us", &two, "oidc:pocket:gone");
-	fake_db_row("us", &three, "oidc:door:guest");
-	fake_db_answer("identities_runs");
-	(void)fake_took(f.sandboxd, IPC_CANCEL, &m);
-	assert_memory_equal(&m.execution, &two, sizeof(two));
-	assert_int_equal(fake_peer_waits(f.sandboxd), 0);
 }
 
 /* ---- notes ---- */
@@ -595,12 +370,6 @@ main(void)
 	    TEST(sixteen_of_a_person),
 	    TEST(bound_of_all),
 	    TEST(share_stays_with_work),
-	    TEST(withdrawal_ends_all),
-	    TEST(read_again_with_the_database),
-	    TEST(failed_reading_lets_nobody_in),
-	    TEST(same_rights_are_undisturbed),
-	    TEST(who_loses_ends),
-	    TEST(runs_of_others),
 	    TEST(uses_are_noted),
 	};
 

@@ -6,7 +6,6 @@
 
 enum { R = 70 };
 
-static const struct said_claims ann = {.email = "ann@example.org"};
 static unsigned dispatched;
 static uint64_t last_request;
 static enum ipc_type last_type;
@@ -233,7 +232,7 @@ good_no_more(void **unused)
 	struct ipc_credential_ended m;
 	struct ipc_ok ok = {0};
 
-	assert_int_equal(learn("a.b.c", &ann, last_principal), FAILURE_NONE);
+	assert_int_equal(learn("a.b.c", &ann, who_is), FAILURE_NONE);
 	passes(301);
 	assert_true(asks(f.tunnelled, R, "a.b.c"));
 	check_is_asked("a.b.c", LISTENER_TUNNEL);
@@ -274,7 +273,7 @@ check_is_away(void **unused)
 	assert_int_equal(judging_count(a), 0);
 }
 
-/* ---- another document meanwhile ---- */
+/* ---- another document in between ---- */
 
 static void
 asked_again_after_a_change(void **unused)
@@ -318,7 +317,7 @@ few_checks_at_a_time(void **unused)
 	 * wait. */
 	assert_true(asks(f.gateway, R, "a.b.local"));
 	assert_int_equal(fake_peer_waits(f.check), JUDGING_CHECKS_MAX + 1);
-	assert_int_equal(learn("a.b.known", &ann, last_principal), 0);
+	assert_int_equal(learn("a.b.known", &ann, who_is), 0);
 	assert_false(asks(f.tunnelled, R, "a.b.known"));
 	/* In their order: each answer lets one more through. */
 	check_is_asked("a.b.0", LISTENER_TUNNEL);

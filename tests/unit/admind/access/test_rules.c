@@ -1,7 +1,7 @@
 /*
- * The access document and claims without I/O (rules.h): what is read of
- * admind-check's fields and what is refused, which rule fits, which rights
- * follow, until when a token may be used.
+ * The access document and claims without I/O (rules.h): admind-check's fields
+ * that are read or refused, the rule that fits, the rights, and the end of a
+ * token.
  */
 #include "access_said.h"
 
