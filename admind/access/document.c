@@ -116,11 +116,15 @@ adopt(struct admind *a, struct compiled *now)
 {
 	struct access *x = a->access;
 	struct compiled *old = x->now;
+	bool known = x->ready;
 
 	x->now = now;
 	x->ready = true;
-	if (old == NULL && now == NULL && (x->settled || !x->stored))
+	if (old == NULL && now == NULL && (x->settled || !x->stored)) {
+		if (!known)
+			metadata_tell(a);
 		return;
+	}
 	x->generation++;
 	metadata_tell(a);
 	identities_judge_again(a, old, now);
@@ -278,7 +282,10 @@ got_row(void *arg, const struct pg_result *rows, const struct err *failed)
 	x->newest = l->row;
 	/* The vault and admind-check said their word on this very row. */
 	if (x->now != NULL && same_row(&x->held, &l->row)) {
-		x->ready = true;
+		if (!x->ready) {
+			x->ready = true;
+			metadata_tell(l->a);
+		}
 		x->why[0] = '\0';
 		finish(l);
 		return;

@@ -80,6 +80,19 @@ identities_unknown(struct admind *a, enum listener listener, uint8_t via,
 	return c == NULL || over(c) || c->fresh_boot_ms <= now_boot_ms();
 }
 
+bool
+identities_known(struct admind *a, uint8_t via, struct ipc_bytes credential)
+{
+	const struct credential *c;
+	struct ipc_hash h;
+
+	if (a->identities == NULL)
+		return false;
+	credential_hash(via, credential.p, credential.n, &h);
+	c = people_credential(&a->identities->people, &h);
+	return c != NULL && !over(c);
+}
+
 /* Returns the issuer of remembered claims, if it serves this listener. */
 static const struct issuer *
 issuer_of(const struct admind *a, const struct claims *claims,
@@ -284,11 +297,17 @@ end_time(struct admind *a, struct credential *c)
 }
 
 void
-identities_refused(struct admind *a, const struct ipc_hash *h)
+identities_refused(struct admind *a, enum listener listener, uint8_t via,
+    const struct ipc_hash *h)
 {
 	struct credential *c = people_credential(&a->identities->people, h);
+	struct claims claims;
+	struct err err;
 
-	if (c != NULL)
+	if (c != NULL &&
+	    (claims_read(
+		 &claims, ipc_bytes(c->claims.p, c->claims.len), &err) == -1 ||
+		issuer_of(a, &claims, listener, via) != NULL))
 		end_time(a, c);
 }
 

@@ -29,6 +29,10 @@ int identities_start(struct admind *, struct err *);
  * False also where that is pointless: identities_find() will say why. */
 bool identities_unknown(
     struct admind *, enum listener, uint8_t via, struct ipc_bytes credential);
+/* Returns whether this token is remembered and its time is not over. Then
+ * identities_find() takes its verdict, also one that is to be checked again. */
+bool identities_known(
+    struct admind *, uint8_t via, struct ipc_bytes credential);
 /*
  * Finds the rights of the owner of a token that was judged. Adds no reference.
  * expires_us receives the end of the token. NULL with err: UNAUTHENTICATED, or
@@ -46,8 +50,10 @@ int identities_learn(struct admind *, enum listener, uint8_t via,
     const struct ipc_hash *, struct ipc_bytes fields, char *principal,
     struct err *);
 /* Forgets a token that admind-check refused. Gateways end its streams and
- * waiting calls. */
-void identities_refused(struct admind *, const struct ipc_hash *);
+ * waiting calls. A refusal at a listener that the token's issuer does not serve
+ * says nothing about the token elsewhere, so the token stays. */
+void identities_refused(
+    struct admind *, enum listener, uint8_t via, const struct ipc_hash *);
 /* Finds the rights of a remembered person by the name of the permission set at
  * this listener, or NULL. */
 struct token *identities_of_set(

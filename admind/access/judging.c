@@ -272,7 +272,7 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		good = identities_learn(a, listener, g->via, &hash, ok.fields,
 			   principal, &err) == 0;
 	else if (read_refusal(f, gone, &err))
-		identities_refused(a, &hash);
+		identities_refused(a, listener, g->via, &hash);
 	take_out(g, &mine);
 	if (good)
 		dispatch_all(a, &mine);
@@ -381,6 +381,13 @@ judging_takes(struct link *l, struct ipc_frame *f)
 		g = judged_of(l, via, token);
 	if (g != NULL)
 		x = frame_take(l, f);
+	/* A flood of unknown tokens does not keep out remembered people: the
+	 * old verdict holds once more. It never holds past the token's end. */
+	if (x == NULL && identities_known(l->a, via, token)) {
+		if (q != NULL)
+			pump(l->a, l->listener);
+		return false;
+	}
 	if (x == NULL) {
 		auth_refused(l, ipc_bytes(NULL, 0), FAILURE_BUSY);
 		link_refuse(l, f->request, FAILURE_BUSY,

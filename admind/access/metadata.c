@@ -145,10 +145,12 @@ tell(struct admind *a, enum listener listener, struct ipc_peer *peer)
 	buf_free(&scope);
 }
 
+/* Says nothing while it is not known which issuers there are. Clients would
+ * throw their tokens away if they heard that there is none. */
 void
 metadata_send(struct link *l)
 {
-	if (l->peer != NULL)
+	if (l->peer != NULL && l->a->access != NULL && l->a->access->ready)
 		tell(l->a, l->listener, l->peer);
 }
 

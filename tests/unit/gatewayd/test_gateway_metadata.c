@@ -137,6 +137,7 @@ test_while_admind_is_away(void **state)
 	tell_access(true, true);
 	access_untold = true;
 	ipc_server_free(admind);
+	admind = NULL;
 	while (gw.access.told) {
 		assert_true(lc_ms() < end);
 		lc_run(base, 5);
