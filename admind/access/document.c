@@ -282,10 +282,7 @@ got_row(void *arg, const struct pg_result *rows, const struct err *failed)
 	x->newest = l->row;
 	/* The vault and admind-check said their word on this very row. */
 	if (x->now != NULL && same_row(&x->held, &l->row)) {
-		if (!x->ready) {
-			x->ready = true;
-			metadata_tell(l->a);
-		}
+		x->ready = true;
 		x->why[0] = '\0';
 		finish(l);
 		return;

@@ -145,12 +145,14 @@ tell(struct admind *a, enum listener listener, struct ipc_peer *peer)
 	buf_free(&scope);
 }
 
-/* Says nothing while it is not known which issuers there are. Clients would
- * throw their tokens away if they heard that there is none. */
+/* Says nothing before it was read which issuers there are. Clients throw their
+ * tokens away if they hear that there are no issuers. */
 void
 metadata_send(struct link *l)
 {
-	if (l->peer != NULL && l->a->access != NULL && l->a->access->ready)
+	const struct access *x = l->a->access;
+
+	if (l->peer != NULL && x != NULL && (x->ready || x->now != NULL))
 		tell(l->a, l->listener, l->peer);
 }
 

@@ -1,7 +1,7 @@
 /*
- * access [show | set FILE]: who may come in with a signed token of which issuer
+ * access [show | set FILE]: the rules for signed tokens of issuers
  * (docs/decisions/0090). identities [list | withdraw PRINCIPAL | restore
- * PRINCIPAL]: the people who came in.
+ * PRINCIPAL]: the people that came in.
  *
  * The vault sets the document, and admind shows it. Before a change this
  * program shows the difference to the document that holds (access_diff.c). The
@@ -40,8 +40,9 @@ holding(const struct ctl *c, struct buf *text, struct json_object **o)
 	return status;
 }
 
-/* Says on standard error whether the document is in force, and who set it. The
- * document alone goes to standard output, so that it can be a file again. */
+/* Says on standard error whether the document is in force, and the name of its
+ * author. The document alone goes to standard output, so that it can be a
+ * file again. */
 static void
 say(struct json_object *o)
 {
@@ -113,8 +114,8 @@ show(const struct ctl *c)
 	return status;
 }
 
-/* Asks the person at the terminal. Without a terminal, or with --yes, nobody is
- * asked. */
+/* Asks the person at the terminal. Without a terminal, or with --yes, it asks
+ * nothing. */
 static bool
 agreed(const struct ctl *c)
 {

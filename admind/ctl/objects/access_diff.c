@@ -21,7 +21,7 @@ member(struct json_object *o, const char *name)
 	return v;
 }
 
-/* Returns a member's text, its JSON if it is no string, or "" without it. */
+/* Returns a member's text, its JSON if it is not a string, or "" without it. */
 static const char *
 text(struct json_object *o, const char *name)
 {
@@ -73,7 +73,7 @@ access_diff_ascii(struct buf *out, const char *s, size_t n)
 	}
 }
 
-/* Begins a row: the mark, what it is, and its name. */
+/* Begins a row: the mark, the kind of item, and its name. */
 static void
 row(struct diff *d, char mark, const char *what, const char *name)
 {
@@ -205,7 +205,7 @@ describe(struct diff *d, struct json_object *o)
 	words(d, "; deny ", member(o, "deny"));
 }
 
-/* what: the name of an item; apart: a member that is compared by itself. */
+/* The second argument names the kind of item; apart: a member that is compared by itself. */
 static void
 diff_named(struct diff *d, const char *what, struct json_object *a,
     struct json_object *b, const char *apart)

@@ -1,5 +1,5 @@
 /*
- * The access document: who may come in with a signed token (decision 0090).
+ * The access document: the rules for signed tokens (decision 0090).
  * admind shows it. The vault is asked to change it, with the login, because
  * admind may not. The body is the document itself, and its bytes are passed on
  * as they are: their SHA-256 is the document's name, and the ETag. A body here
@@ -18,7 +18,7 @@
 #include "reply.h"
 #include "web.h"
 
-/* The ETag while there is no document. A change of nothing names it, or sends
+/* The ETag without a document. A change of nothing names it, or sends
  * no If-Match. */
 static const char none[HEX32_LEN + 3] =
     "\"0000000000000000000000000000000000000000000000000000000000000000\"";

@@ -1,6 +1,6 @@
 /*
- * Seals of access documents: who may come in with a signed token of which
- * issuer (decision 0090). We seal the SHA-256 of a document for an
+ * Seals of access documents, which have the rules for signed tokens (decision
+ * 0090). We seal the SHA-256 of a document for an
  * administrator's login, and admind stores both. We do not read the document.
  *
  * A serial is the time of the change, so a clock that is ahead could make one
@@ -63,7 +63,7 @@ int access_make(const struct keys *, const struct access *newest,
 
 /*
  * Checks that a document may be used: the seal is ours, it is of this document,
- * it is not ahead, and it is none older than *newest, which it then becomes. 0;
+ * it is not ahead, and it is not older than *newest, which it then becomes. 0;
  * -1 with NOT_APPROVED (the seal), HASH_MISMATCH (another document), CONFLICT
  * (its time), or BUSY without memory. The sentence is for an administrator.
  */

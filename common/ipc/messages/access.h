@@ -1,4 +1,4 @@
-/* The access document: who may come in with a signed token of which issuer.
+/* The access document: the rules for signed tokens of issuers.
  * People set it at the vault, admind stores and applies it. */
 #ifndef IPC_MESSAGES_ACCESS_H
 #define IPC_MESSAGES_ACCESS_H

@@ -233,8 +233,8 @@ weak_rsa(void **state)
 }
 
 /* For these keys everybody can sign: R is the neutral point and S is 0. Our
- * list is complete if libcrypto takes such a signature for each of them, and if
- * all are refused here. */
+ * list is complete if libcrypto takes such a signature for each listed point,
+ * and if each is refused here. */
 static void
 small_orders(void **state)
 {
