@@ -205,7 +205,8 @@ describe(struct diff *d, struct json_object *o)
 	words(d, "; deny ", member(o, "deny"));
 }
 
-/* The second argument names the kind of item; apart: a member that is compared by itself. */
+/* The second argument names the kind of item; apart: a member that is compared
+ * by itself. */
 static void
 diff_named(struct diff *d, const char *what, struct json_object *a,
     struct json_object *b, const char *apart)
