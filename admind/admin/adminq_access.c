@@ -1,5 +1,5 @@
 /*
- * Questions about the access document and about people with signed tokens
+ * Questions about the access document, and about people with signed tokens
  * (adminq.h; docs/decisions/0090).
  */
 #include <string.h>
