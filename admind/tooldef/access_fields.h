@@ -7,7 +7,8 @@
 #define ACCESS_FIELDS_H
 
 enum {
-	/* Bounds of the document. An administrator writes it by hand; every admind has the whole document in memory. */
+	/* Bounds of the document. An administrator writes it by hand; every
+	   admind has the whole document in memory. */
 	ACCESS_ISSUERS_MAX = 16,
 	ACCESS_KEYS_MAX = 16,     /* of an issuer; providers show 2 to 4 */
 	ACCESS_AUDIENCES_MAX = 8, /* of an issuer */

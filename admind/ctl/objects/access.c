@@ -113,8 +113,8 @@ show(const struct ctl *c)
 	return status;
 }
 
-/* Asks the person at the terminal. If there is no terminal, or --yes is given,
- * the answer is yes. */
+/* Asks the person at the terminal. Without a terminal, or with --yes, the
+ * answer is yes. */
 static bool
 agreed(const struct ctl *c)
 {

@@ -21,7 +21,7 @@ member(struct json_object *o, const char *name)
 	return v;
 }
 
-/* Returns a member's text, or its JSON if the member is no string. An absent
+/* Returns a member's text, or its JSON if the member is not a string. An absent
  * member has the text "". */
 static const char *
 text(struct json_object *o, const char *name)
@@ -221,8 +221,8 @@ describe(struct diff *d, struct json_object *o)
 	words(d, "; deny ", member(o, "deny"));
 }
 
-/* Compares two lists of items with names. `what` is the kind of item. The
- * member `apart` is compared separately. */
+/* Compares two lists of items with names. The second argument is the kind of
+ * item. The member `apart` is compared separately. */
 static void
 diff_named(struct diff *d, const char *what, struct json_object *a,
     struct json_object *b, const char *apart)

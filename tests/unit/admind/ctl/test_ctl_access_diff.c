@@ -1,5 +1,5 @@
-/* access_diff.h: each change has a row, no change has none, and no name of a
- * document reaches the terminal as it is. */
+/* access_diff.h: each change has a row, an unchanged item has no row, and no
+ * name of a document reaches the terminal as it is. */
 #include <json-c/json.h>
 
 #include "access_diff.h"
