@@ -55,13 +55,13 @@ VALUES = {"KIND": "tool", "STATE": "pending", "SERVER": SERVER, "TOOL": "bulk_1_
           "PRINCIPAL": "token:t10", "LISTENER": "tunnel", "OUTCOME": "killed",
           "FAILURE": "timeout", "SINCE": "2020-01-01T00:00:00Z", "UNTIL": "2099-01-01T00:00:00Z",
           "SEARCH": "tool_77", "ACTOR": "alice", "ACTION": "setting_changed",
-          "OBJECT": "tool bulk_1__tool_7", "LEVEL": "error", "PERIOD": "day"}
+          "OBJECT": "tool bulk_1__tool_7", "LEVEL": "error", "PERIOD": "day", "ISSUER": "few"}
 NEEDS_A_FILTER = ("versions", "export_lines", "source_tools")
 OTHER = {("export_lines", "OBJECT"): SERVER, ("source_tools", "OBJECT"): SERVER, ("tools", "STATE"): "pending_review", ("servers", "STATE"): "running",
          ("executions", "STATE"): "open", ("executions_export", "STATE"): "open",
          ("executions", "KIND"): "management", ("executions_export", "KIND"): "management",
          ("modules", "STATE"): "available", ("network", "STATE"): "active",
-         ("tokens", "STATE"): "active", ("activity", "KIND"): "refused"}
+         ("tokens", "STATE"): "active", ("identities", "STATE"): "withdrawn", ("activity", "KIND"): "refused"}
 
 
 #: admind removes old records by its own clock, so also while a test looks; these

@@ -113,6 +113,13 @@ INSERT INTO rate_limits (scope, subject, per_minute, burst, updated_by)
 INSERT INTO api_tokens (id, name, digest, scopes, listeners, allow, deny, created_by, created_at)
     SELECT pg_temp.id(8, n), 'bulk' || n, sha256(n::text::bytea), '{{tools:call}}', '{{tunnel}}', '{{*}}',
     '{{}}', 'root', now() FROM generate_series(1, 2000) n;
+INSERT INTO access_issuers (name, issuer) VALUES ('many', 'https://many.example.org'),
+    ('few', 'https://few.example.org');
+INSERT INTO identities (principal, issuer, subject, first_seen, last_used_at, last_used_listener)
+    SELECT 'oidc:many:' || n, 'many', n::text, now(), now(), 'tunnel' FROM generate_series(1, 50000) n;
+INSERT INTO identities (principal, issuer, subject, withdrawn_at, withdrawn_by)
+    SELECT 'oidc:many:z' || n, 'many', 'z' || n, now(), 'root' FROM generate_series(1, 200) n
+    UNION ALL SELECT 'oidc:few:z' || n, 'few', 'z' || n, now(), 'root' FROM generate_series(1, 2) n;
 
 -- A chain behind the one that is there, as audit_append() makes it.
 DO $$ DECLARE
