@@ -1,6 +1,6 @@
 /*
- * Questions about the access document and the people who come in with signed
- * tokens (adminq.h; docs/decisions/0090).
+ * Questions about the access document, and about people with signed tokens
+ * (adminq.h; docs/decisions/0090).
  */
 #include <string.h>
 

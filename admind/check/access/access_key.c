@@ -61,6 +61,17 @@ get_number(struct access_doc *a, const struct access_at *key, const char *name,
 	return true;
 }
 
+/* Reads two members, the second also if the first is wrong, so that both faults
+ * are told. */
+static bool
+get_two(struct access_doc *a, const struct access_at *key, const char *first,
+    struct number *x, const char *second, struct number *y)
+{
+	bool good = get_number(a, key, first, x);
+
+	return get_number(a, key, second, y) && good;
+}
+
 /* Reports members that no public key has. */
 static bool
 is_public(struct access_doc *a, const struct access_at *key)
@@ -110,8 +121,7 @@ rsa(struct access_doc *a, const struct access_at *key, struct buf *spki)
 	struct number n, e;
 	const char *fault;
 
-	/* Both are read before the verdict, so that both faults are told. */
-	if (!(get_number(a, key, "n", &n) & get_number(a, key, "e", &e)))
+	if (!get_two(a, key, "n", &n, "e", &e))
 		return JWT_KIND_NONE;
 	if ((fault = jwt_key_rsa(spki, number(&n), number(&e))) == NULL)
 		return JWT_KIND_RSA;
@@ -141,8 +151,7 @@ p256(struct access_doc *a, const struct access_at *key, struct buf *spki)
 	struct number x, y;
 	const char *fault;
 
-	if (!is_curve(a, key, "P-256") ||
-	    !(get_number(a, key, "x", &x) & get_number(a, key, "y", &y)))
+	if (!is_curve(a, key, "P-256") || !get_two(a, key, "x", &x, "y", &y))
 		return JWT_KIND_NONE;
 	if ((fault = jwt_key_p256(spki, number(&x), number(&y))) == NULL)
 		return JWT_KIND_P256;

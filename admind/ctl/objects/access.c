@@ -1,7 +1,7 @@
 /*
- * access [show | set FILE]: who may come in with a signed token of which issuer
- * (docs/decisions/0090). identities [list | withdraw PRINCIPAL | restore
- * PRINCIPAL]: the people who came in.
+ * Commands about people with signed tokens (docs/decisions/0090):
+ * access [show | set FILE] for the access document, and identities [list |
+ * withdraw PRINCIPAL | restore PRINCIPAL] for the people.
  *
  * The vault sets the document, and admind shows it. Before a change this
  * program shows the difference to the document that holds (access_diff.c). The
@@ -40,7 +40,7 @@ holding(const struct ctl *c, struct buf *text, struct json_object **o)
 	return status;
 }
 
-/* Says on standard error whether the document is in force, and who set it. The
+/* Tells on standard error the state of the document and its author. The
  * document alone goes to standard output, so that it can be a file again. */
 static void
 say(struct json_object *o)
@@ -113,8 +113,8 @@ show(const struct ctl *c)
 	return status;
 }
 
-/* Asks the person at the terminal. Without a terminal, or with --yes, nobody is
- * asked. */
+/* Asks the person at the terminal. If there is no terminal, or --yes is given,
+ * the answer is yes. */
 static bool
 agreed(const struct ctl *c)
 {
@@ -178,11 +178,13 @@ set(const struct ctl *c)
 	if ((status = holding(c, &text, &old)) != CTL_DONE)
 		goto out;
 	(void)json_object_object_get_ex(old, "document", &was);
-	if (access_diff(was, new, &rows) == 0 &&
+	if (was != NULL && json_object_equal(was, new) &&
 	    strcmp(tables_text(old, "in_force"), "true") == 0) {
 		fputs("mcpboxctl: nothing changes\n", stderr);
 		goto out;
 	}
+	if (access_diff(was, new, &rows) == 0)
+		buf_puts(&rows, "~ nothing that changes who may come in\n");
 	/* With --json standard output has one object, the result. */
 	if (rows.len > 0 && !rows.failed)
 		(void)fwrite(rows.p, 1, rows.len, c->json ? stderr : stdout);

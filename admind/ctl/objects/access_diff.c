@@ -21,7 +21,8 @@ member(struct json_object *o, const char *name)
 	return v;
 }
 
-/* Returns a member's text, its JSON if it is no string, or "" without it. */
+/* Returns a member's text, or its JSON if the member is no string. An absent
+ * member has the text "". */
 static const char *
 text(struct json_object *o, const char *name)
 {
@@ -73,7 +74,7 @@ access_diff_ascii(struct buf *out, const char *s, size_t n)
 	}
 }
 
-/* Begins a row: the mark, what it is, and its name. */
+/* Begins a row with the mark, a kind of item, and the item's name. */
 static void
 row(struct diff *d, char mark, const char *what, const char *name)
 {
@@ -126,6 +127,15 @@ find(struct json_object *list, const char *name, const char *value)
 	return NULL;
 }
 
+static bool
+has(struct json_object *list, struct json_object *v)
+{
+	for (size_t i = 0; i < length(list); i++)
+		if (equal(json_object_array_get_idx(list, i), v))
+			return true;
+	return false;
+}
+
 /* Appends the names of members that differ, without `apart`. */
 static bool
 members(struct json_object *a, struct json_object *b, const char *apart,
@@ -173,23 +183,29 @@ key(struct diff *d, char mark, const char *issuer, struct json_object *k)
 	end(d);
 }
 
+/* A key without a name is compared as a whole. */
 static void
 diff_keys(struct diff *d, const char *issuer, struct json_object *a,
     struct json_object *b)
 {
 	struct json_object *k, *other;
+	const char *kid;
 
 	for (size_t i = 0; i < length(a); i++) {
 		k = json_object_array_get_idx(a, i);
-		other = find(b, "kid", text(k, "kid"));
+		kid = text(k, "kid");
+		if (has(b, k))
+			continue;
+		other = *kid != '\0' ? find(b, "kid", kid) : NULL;
 		if (other == NULL)
 			key(d, '-', issuer, k);
-		else if (!equal(k, other))
+		else
 			key(d, '~', issuer, other);
 	}
 	for (size_t i = 0; i < length(b); i++) {
 		k = json_object_array_get_idx(b, i);
-		if (find(a, "kid", text(k, "kid")) == NULL)
+		kid = text(k, "kid");
+		if (!has(a, k) && (*kid == '\0' || find(a, "kid", kid) == NULL))
 			key(d, '+', issuer, k);
 	}
 }
@@ -205,7 +221,8 @@ describe(struct diff *d, struct json_object *o)
 	words(d, "; deny ", member(o, "deny"));
 }
 
-/* what: the name of an item; apart: a member that is compared by itself. */
+/* Compares two lists of items with names. `what` is the kind of item. The
+ * member `apart` is compared separately. */
 static void
 diff_named(struct diff *d, const char *what, struct json_object *a,
     struct json_object *b, const char *apart)
@@ -255,15 +272,6 @@ rule(struct diff *d, char mark, size_t number, struct json_object *r)
 	words(d, " ", member(r, "values"));
 	words(d, " -> set ", member(r, "set"));
 	end(d);
-}
-
-static bool
-has(struct json_object *list, struct json_object *v)
-{
-	for (size_t i = 0; i < length(list); i++)
-		if (equal(json_object_array_get_idx(list, i), v))
-			return true;
-	return false;
 }
 
 /* Rules have no names, so a changed rule is one that goes and one that comes.

@@ -1,6 +1,6 @@
 /*
- * The difference between two access documents, for a person who is about to set
- * the second. No I/O.
+ * Shows the difference between two access documents before the second one is
+ * set. No I/O.
  */
 #ifndef ACCESS_DIFF_H
 #define ACCESS_DIFF_H
@@ -12,8 +12,8 @@ struct json_object;
 /*
  * Appends one row for each issuer, key, rule and set that is added (+), removed
  * (-) or changed (~), and for each member of the document beside these. old may
- * be NULL: there was no document. The documents may be malformed; what has no
- * known form is compared as a whole. Returns the number of rows.
+ * be NULL: there was no document. The documents may be malformed. A part
+ * without a known form is compared as a whole. Returns the number of rows.
  */
 unsigned access_diff(
     struct json_object *old, struct json_object *new, struct buf *rows);

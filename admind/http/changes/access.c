@@ -1,9 +1,9 @@
 /*
- * The access document: who may come in with a signed token (decision 0090).
- * admind shows it. The vault is asked to change it, with the login, because
- * admind may not. The body is the document itself, and its bytes are passed on
- * as they are: their SHA-256 is the document's name, and the ETag. A body here
- * has 32 KiB at most; mcpboxctl takes larger documents.
+ * Shows and changes the access document (decision 0090). admind shows it. The
+ * vault is asked to change it, with the login, because admind may not. The body
+ * is the document itself, and its bytes are passed on unchanged: their SHA-256
+ * is the document's name, and the ETag. A body here has 32 KiB at most;
+ * mcpboxctl takes larger documents.
  */
 #include <json-c/json.h>
 
@@ -18,8 +18,8 @@
 #include "reply.h"
 #include "web.h"
 
-/* The ETag while there is no document. A change of nothing names it, or sends
- * no If-Match. */
+/* This is the ETag before the first document. The first change names it, or
+ * sends no If-Match. */
 static const char none[HEX32_LEN + 3] =
     "\"0000000000000000000000000000000000000000000000000000000000000000\"";
 

@@ -4,10 +4,10 @@
  * The access document decides which strangers become users, so it is set by an
  * administrator's login that we know, or by uid 0. admind may not send
  * ACCESS_SET. A taken-over admind gains nothing by ACCESS_CHECK: it learns only
- * whether a seal that it holds is ours. A person who writes rows into the
- * database, or who restores an old backup of it, gains nothing either: an
- * honest admind uses no document that we did not seal, and none older than the
- * newest that we saw. A restart of the vault forgets the newest one.
+ * whether a seal that it holds is ours. Rows that somebody wrote into the
+ * database, and rows of an old backup, open no door either. An honest admind
+ * uses no document without our seal, and no document older than the newest that
+ * we saw. A restart of the vault forgets the newest one.
  *
  * We do not parse the document. admind has admind-check parse it before it
  * commits, and answers us with the errors.

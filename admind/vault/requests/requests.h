@@ -11,9 +11,9 @@
 int decide_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* POLICY_SET, POLICY_GET, SEAL_VERIFY. */
 int policies_message(struct port *, struct ipc_peer *, struct ipc_frame *);
-/* Finds the person who asks: uid 0, or the user of a login. If `changes` is not
- * NULL, the login must be an administrator's, and the error says who may change
- * this. actor (at least POLICY_ACTOR_MAX + 1 bytes, empty) receives the
+/* Finds the asking person: uid 0, or the user of a login. If `changes` is not
+ * NULL, the login must be an administrator's; `changes` is part of the error's
+ * sentence. actor (at least POLICY_ACTOR_MAX + 1 bytes, empty) receives the
  * person's name if it is known, even if -1 is returned. 0; -1 with
  * UNAUTHENTICATED, FORBIDDEN or INVALID_REQUEST. */
 int policies_who(struct port *, struct ipc_bytes token, const char *changes,

@@ -1,7 +1,7 @@
 /*
- * Seals of access documents: who may come in with a signed token of which
- * issuer (decision 0090). We seal the SHA-256 of a document for an
- * administrator's login, and admind stores both. We do not read the document.
+ * Seals of access documents (decision 0090). We seal the SHA-256 of a document
+ * for an administrator's login, and admind stores both. We do not read the
+ * document.
  *
  * A serial is the time of the change, so a clock that is ahead could make one
  * that no later change follows. Such a seal does not hold, and is not counted:
@@ -62,10 +62,11 @@ int access_make(const struct keys *, const struct access *newest,
     struct buf *out, struct access *made, struct err *);
 
 /*
- * Checks that a document may be used: the seal is ours, it is of this document,
- * it is not ahead, and it is none older than *newest, which it then becomes. 0;
- * -1 with NOT_APPROVED (the seal), HASH_MISMATCH (another document), CONFLICT
- * (its time), or BUSY without memory. The sentence is for an administrator.
+ * Checks that a document may be used. The seal must be ours and of this
+ * document, not ahead, and not older than *newest. Then *newest becomes this
+ * document. 0; -1 with NOT_APPROVED (the seal), HASH_MISMATCH (another
+ * document), CONFLICT (its time), or BUSY without memory. The sentence is for
+ * an administrator.
  */
 int access_check(const struct keys *, struct ipc_bytes seal,
     const struct ipc_hash *document, uint64_t now_us, struct access *newest,

@@ -275,6 +275,19 @@ def test_people(instance, api):
     api.go("POST", "/api/tokens/{id}/revoke", token["id"], body={"reason": "a test"})
 
 
+def test_people_with_signed_tokens(api):
+    _, headers, _ = api.go("GET", "/api/access")
+    example = OPERATIONS["PUT", "/api/access"]["requestBody"]["content"]["application/json"]["example"]
+    _, headers, _ = api.go("PUT", "/api/access", body=example, headers={"If-Match": headers["etag"]})
+    api.go("PUT", "/api/access", body={}, status=428)
+    api.go("PUT", "/api/access", body={}, headers={"If-Match": '"' + "1" * 64 + '"'}, status=412)
+    who = {"principal": "oidc:pocket:alice"}
+    api.go("POST", "/api/identities/withdraw", body={**who, "reason": "a test"})
+    assert api.value("GET", "/api/identities", query="?issuer=pocket&state=withdrawn")["items"]
+    api.go("POST", "/api/identities/restore", body=who)
+    api.go("PUT", "/api/access", body={}, headers={"If-Match": headers["etag"]})
+
+
 def test_records(instance, api):
     api.go("GET", "/api/audit", query="?limit=200")
     api.go("GET", "/api/audit/export")

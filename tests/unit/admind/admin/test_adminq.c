@@ -30,7 +30,7 @@ every_table_is_listed(void **state)
 	    adminq_approvals_questions, adminq_records_questions,
 	    adminq_audit_questions, adminq_admin_questions,
 	    adminq_tokens_questions, adminq_secrets_questions,
-	    adminq_limits_questions};
+	    adminq_limits_questions, adminq_access_questions};
 	const size_t n = sizeof(all) / sizeof(all[0]);
 
 	(void)state;

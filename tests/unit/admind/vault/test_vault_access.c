@@ -159,7 +159,7 @@ clock_ahead(void **state)
 	assert_int_equal(e.failure, FAILURE_CONFLICT);
 	assert_int_equal(newest.serial, 0);
 	assert_true(access_ahead(&far, NOW));
-	/* what the clock itself believed holds for as long as it does */
+	/* it holds as long as the clock is wrong */
 	assert_int_equal(check(&ahead, 'f', NOW + 10 * YEAR, &newest, &e), 0);
 	assert_int_equal(newest.serial, far.serial);
 	now = made(&newest, 'n', NOW, &seal);
@@ -168,7 +168,7 @@ clock_ahead(void **state)
 	assert_int_equal(newest.serial, NOW);
 	assert_int_equal(check(&ahead, 'f', NOW, &newest, &e), -1);
 	assert_int_equal(check(&seal, 'n', NOW, &newest, &e), 0);
-	/* a day is no error */
+	/* a day ahead is allowed */
 	newest.serial = NOW + DAY;
 	assert_false(access_ahead(&newest, NOW));
 	later = made(&newest, 'l', NOW, &seal);
