@@ -134,11 +134,11 @@ struct admind {
 	struct event *tick; /* once a second: tick.c */
 	unsigned ticks;
 	bool sweeping;
-	struct tokens *tokens; /* API tokens: tokens.h */
-	struct access *access; /* signed tokens: access.h */
+	struct tokens *tokens;         /* API tokens: tokens.h */
+	struct access *access;         /* signed tokens: access.h */
 	struct identities *identities; /* identities.h */
 	struct judging *judging;       /* judging.c */
-	uint64_t anchored_seq; /* audit head last signed */
+	uint64_t anchored_seq;         /* audit head last signed */
 	bool signing;
 	struct limits *limits; /* limits.c */
 };
