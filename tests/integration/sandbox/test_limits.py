@@ -335,7 +335,7 @@ def test_the_whole_tree_dies(instance, mcp, tools, neighbour, how):
     name = "tool__kin" if ends else "tool__family"
     if name not in mcp.tools():
         publish(instance, mcp, "tool", name.removeprefix("tool__"), FAMILY, {"timeout_ms": 600000 if ends else 3000})
-    got = {}
+    got, most = {}, 0
 
     def run():
         with Client(instance.address) as c:
@@ -343,17 +343,22 @@ def test_the_whole_tree_dies(instance, mcp, tools, neighbour, how):
             got["reply"] = c.call(name, {"how": how})
             got["took"] = time.monotonic() - begin
     low, high = instance.base + 1024, instance.base + 65536
-    t = threading.Thread(target=run)
-    t.start()
-    most = 0
-    while t.is_alive():
-        count = {}
-        for _, state, uid, _ in processes().values():
-            if low <= uid < high and state != "Z":
-                count[uid] = count.get(uid, 0) + 1
-        most = max([most, *count.values()])
-        time.sleep(0.01)
-    t.join()
+    # On a busy machine the time of a call may be over before all of its processes were
+    # there, or were seen. That round says nothing of a whole tree: another one does.
+    rounds = 0
+    while rounds == 0 or not ends and most < 5:
+        assert rounds < 20, most
+        rounds, most = rounds + 1, 0
+        t = threading.Thread(target=run)
+        t.start()
+        while t.is_alive():
+            count = {}
+            for _, state, uid, _ in processes().values():
+                if low <= uid < high and state != "Z":
+                    count[uid] = count.get(uid, 0) + 1
+            most = max([most, *count.values()])
+            time.sleep(0.01)
+        t.join()
     reply = got["reply"]
     if how == "return":
         assert text(reply) == "done"
@@ -362,7 +367,6 @@ def test_the_whole_tree_dies(instance, mcp, tools, neighbour, how):
     else:
         assert says("timeout_ms", 3000) in failed(reply, "timeout")
         assert got["took"] >= 3, got["took"]
-        assert most >= 5, most          # they were there
     inner = int(re.search(r"uid (\d+)", reply.result["_meta"]["mcpbox/execution"]["stdout"]).group(1))
     until(lambda: not of_uid(instance, inner), say=lambda: of_uid(instance, inner))
 
