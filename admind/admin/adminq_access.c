@@ -27,7 +27,7 @@ in_force(struct admind *a, const struct pg_result *rows, struct jsonw *w)
 /*
  * Gives people by state, withdrawn ones by an index of their own: a few
  * withdrawn ones are found among many others. Each statement has two parts, and
- * the state ($1) leaves one of them without rows. `only` is a further
+ * the state ($1) leaves one part without rows. `only` is a further
  * condition.
  */
 #define PART(state, condition, only, cursor, limit)                     \
