@@ -257,7 +257,8 @@ def test_a_zygote_is_replaced_under_a_running_call():
         a, g, g2 = s.admind(), s.gateway(), s.gateway()
         settled(s, 2)
         old, waited = zygote(s), set(runners(s))
-        x = a.held("import mcpbox\ndef main():\n    mcpbox.roots()\n    return 'lived on'\n")
+        x = a.held("import mcpbox\ndef main():\n    mcpbox.roots()\n    return 'lived on'\n",
+                   timeout=600000)     # 21 other calls come before its answer
         request = g.start("RUN", execution=x, arguments=b"{}")
         assert g.receive()[1]["number"] == 1    # it runs, and waits for the answer
         use_up(a, g2, 20)
