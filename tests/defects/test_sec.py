@@ -238,7 +238,8 @@ def test_sec_021_headers_that_claim_somebody_are_nobody(instance, header):
 
 @pytest.mark.parametrize("value", ["admin@example.org", "a.b.c", ""])
 def test_sec_021_an_assertion_that_nobody_reads_lets_nobody_in(instance, value):
-    """A signed token's field can't be overlooked: it makes nobody `local`, and spoils a token beside it."""
+    """A signed token's field can't be overlooked: it makes nobody `local`, and spoils a token beside it. An API
+    token says by itself who comes, with its own rights and no others: Access may be a second lock before it."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     made = instance.ctl_json("tokens", "create", unique("r"), "scopes=tools:read", "listeners=local,tunnel")
     for where in (instance.run("gatewayd-tunnel", "mcp.sock"), instance.address()):
@@ -246,7 +247,10 @@ def test_sec_021_an_assertion_that_nobody_reads_lets_nobody_in(instance, value):
         assert r.status == 401 and "www-authenticate" in r.headers, r
         both = {"Cf-Access-Jwt-Assertion": value, "Authorization": "Bearer " + made["token"]}
         r = request(where, body=body, headers=both)
-        assert r.status == 400 and r.error["data"]["failure_mode"] == "invalid_request", r
+        assert r.status == 200 and "mcpbox_create_tool" not in [t["name"] for t in r.result["tools"]], r
+        for other in ("x" + made["token"], "a.b.c"):
+            r = request(where, body=body, headers={**both, "Authorization": "Bearer " + other})
+            assert r.status == 400 and r.error["data"]["failure_mode"] == "invalid_request", r
 
 
 def test_sec_025_a_secrets_value_is_bounded(instance, mcp, rest):
