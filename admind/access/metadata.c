@@ -25,7 +25,7 @@ scopes_at(const struct compiled *c, unsigned listener)
 {
 	unsigned scopes = 0;
 
-	for (unsigned i = 0; i < c->nrules; i++) {
+	for (unsigned i = 0; c != NULL && i < c->nrules; i++) {
 		const struct issuer *s = c->rule[i].issuer;
 
 		if (s->narrows && s->via == VIA_AUTHORIZATION &&

@@ -146,6 +146,7 @@ find_issuer(const struct jwt_question *q, const struct doc *claims,
 	struct tlv f;
 	int rc;
 
+	memset(is, 0, sizeof(*is));
 	if (iss == NULL || iss->kind != DOC_STRING)
 		return refuse(e, "the token has no `iss` that is a string");
 	tlv_open(&r, q->issuers.p, q->issuers.n);

@@ -152,7 +152,7 @@ static int
 times(const struct doc *d, const struct jwt_issuer *is, uint64_t now_us,
     struct buf *fields, struct err *e)
 {
-	uint64_t exp, nbf, iat, now = now_us / US;
+	uint64_t exp = 0, nbf = 0, iat = 0, now = now_us / US;
 	uint64_t late = now + is->leeway_s;
 	int has;
 

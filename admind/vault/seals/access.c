@@ -33,6 +33,7 @@ access_read(const struct keys *k, struct ipc_bytes seal, struct access *out,
 	struct access a;
 	size_t n;
 
+	memset(out, 0, sizeof(*out));
 	if (seal.n == 0 || seal.n > ACCESS_SEAL_MAX)
 		return err_set(
 		    err, FAILURE_NOT_APPROVED, "there is no seal of ours");

@@ -64,7 +64,7 @@ say_issuer(struct buf *out, const struct said_issuer *s)
 
 /* values: up to three, NULL after the last. */
 static inline void
-say_rule(struct buf *out, const char *issuer, enum rule_claim claim,
+say_rule(struct buf *out, const char *issuer, unsigned claim,
     const char *const values[3], const char *set)
 {
 	struct buf b;

@@ -157,7 +157,7 @@ malformed_issuers(void **unused)
 }
 
 static void
-bad_rule(const char *issuer, int claim, const char *value, const char *set)
+bad_rule(const char *issuer, unsigned claim, const char *value, const char *set)
 {
 	const char *const values[3] = {value};
 
@@ -165,7 +165,7 @@ bad_rule(const char *issuer, int claim, const char *value, const char *set)
 	tlv_puts(&said, ACCESS_RESOURCE, "https://mcp.example.org/mcp");
 	say_issuer(&said, &pocket);
 	say_set(&said, "family", "tools:read", "*", "");
-	say_rule(&said, issuer, (enum rule_claim)claim, values, set);
+	say_rule(&said, issuer, claim, values, set);
 	assert_false(compile());
 }
 

@@ -53,8 +53,8 @@ static void
 show(const uint8_t *p, size_t len, unsigned record, char *out, size_t max)
 {
 	struct tlv_reader r;
-	size_t n = strlen(out);
 	uint64_t u;
+	size_t n;
 	struct tlv f;
 
 	tlv_open(&r, p, len);
