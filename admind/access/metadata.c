@@ -25,7 +25,7 @@ scopes_at(const struct compiled *c, unsigned listener)
 {
 	unsigned scopes = 0;
 
-	for (unsigned i = 0; c != NULL && i < c->nrules; i++) {
+	for (unsigned i = 0; i < c->nrules; i++) {
 		const struct issuer *s = c->rule[i].issuer;
 
 		if (s->narrows && s->via == VIA_AUTHORIZATION &&
@@ -123,7 +123,7 @@ tell(struct admind *a, enum listener listener, struct ipc_peer *peer)
 	buf_init(&url, IPC_FRAME_MAX / 4);
 	buf_init(&scope, IPC_FRAME_MAX / 4);
 	m.assertion = issuers_serve(c, listener, VIA_ASSERTION);
-	if (issuers_at(c, listener)) {
+	if (c != NULL && issuers_at(c, listener)) {
 		put_metadata(&json, c, listener);
 		put_url(&url, c->resource);
 		put_scopes(&scope, scopes_at(c, listener));
