@@ -26,8 +26,8 @@ CREATE TABLE access_voids (
 	voided_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- What each issuer's name means, for good. A principal is oidc:NAME:SUB, and
--- tasks, records and rate limits belong to it. So a name that came to mean
+-- The issuer of each name, which never changes. A principal is oidc:NAME:SUB,
+-- and tasks, records and rate limits belong to it. So a name that came to mean
 -- another issuer would give one person's things to another person.
 CREATE TABLE access_issuers (
 	name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[a-z][a-z0-9-]{0,31}$'),

@@ -278,7 +278,7 @@ def test_without_database_nobody_is_let_in(instance, ann, bob):
     instance.psql("ALTER ROLE mcpbox_app NOLOGIN; SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                   " WHERE usename = 'mcpbox_app'")
     try:
-        # What a gateway remembers of who it is lasts for moments; a call always asks.
+        # A gateway remembers an identity for moments only; a call always asks.
         with Client(instance.address, token=hers) as c, ann.client(ann.token()) as d:
             for client in (c, d):
                 r = client.call("crm__canary", {"n": 1})
