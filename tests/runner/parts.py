@@ -53,7 +53,7 @@ PARTS = (
     Part("runner", ALWAYS, "the program that runs these tests", ("pytest",)),
 
     Part("tidy", FULL, "clang-tidy of every file", ("lint",),
-         (".clang-tidy", "tests/.clang-tidy", "tests/runner/tidy.py", "contrib/packages")),
+         (".clang-tidy", "tests/.clang-tidy", "tests/runner/tidy.py")),
     Part("package", FULL, "the Debian package: contents, hardening, SBOM; installed and purged in a root; quickstart with it",
          ("pytest", "package", "serve"),
          ("contrib/*", "docs/man/*", "*meson.build", "meson_options.txt", "common/conf/conf_keys.def", "common/loop/service*",

@@ -46,7 +46,7 @@ def test_only_long_parts_have_patterns():
     ("tests/database/test_scale.py", {"large"}),
     ("contrib/systemd/mcpbox.target", {"vm", "systemd", "package"}),
     ("contrib/debian/rules", {"vm", "reproducible", "package"}),
-    ("contrib/packages", {"vm", "systemd", "debian13", "tidy", "package"}),
+    ("contrib/packages", {"vm", "systemd", "debian13", "package"}),
     ("tests/vm/guest", {"vm"}),
     (".clang-tidy", {"tidy"}),
     ("docs/TOOLS.md", set()),
