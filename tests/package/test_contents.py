@@ -41,7 +41,7 @@ def test_every_file_is_meant_to_be_there(package):
                "/usr/share/doc/mcpbox/mcpbox.spdx.json", "/usr/share/doc/mcpbox/sources.sha256",
                "/usr/share/lintian/overrides/mcpbox"}
     wanted |= {f"/usr/share/doc/mcpbox/{f}" for f in (
-        "SECURITY.md", "examples/nginx/mcpbox.conf", "examples/cloudflared/config.yml",
+        "SECURITY.md", "examples/nginx/mcpbox.conf", "examples/caddy/Caddyfile", "examples/cloudflared/config.yml",
         "examples/prometheus/mcpbox.rules.yml", "examples/module-add", "docs/openapi.yaml",
         *(str(p.relative_to(SRC)) for p in (SRC / "docs").rglob("*.md")))}
     wanted |= {f"/etc/mcpbox/{c}.conf" for c in CONF}
