@@ -23,6 +23,8 @@ struct policy_op {
 	bool set; /* POLICY_SET; false: POLICY_GET */
 	struct ipc_policy_set m;
 	char actor[POLICY_ACTOR_MAX + 1];
+	uint64_t stored; /* serial of the row that it is to replace; 0: none */
+	unsigned before; /* v->policies_stored when it was made */
 	struct policy made;
 };
 
@@ -78,8 +80,17 @@ only_takes(const struct policy *made, const struct policy *now)
 	return made->serial > now->serial;
 }
 
-/* Takes admind's answer. If the policy was committed, it holds, unless a newer
- * one was set in between. */
+/*
+ * Takes admind's answer. If the policy was committed, it holds, unless a newer
+ * one was set in between.
+ *
+ * A refused policy that only takes away holds all the same (only_takes()). But
+ * if another one was committed meanwhile, two administrators changed the policy
+ * at the same moment, and this is the second one. He is told, and the first
+ * one's change stays. A hostile admind could use that only while another
+ * administrator's change is under way, and only by saying OK to it. A seal that
+ * it kept back and brings now does not count.
+ */
 static void
 on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -87,7 +98,8 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	const struct policy *p = &op->made;
 
 	if (f == NULL || f->type != IPC_OK) {
-		if (only_takes(p, &op->v->policy)) {
+		if (op->before == op->v->policies_stored &&
+		    only_takes(p, &op->v->policy)) {
 			op->v->policy = *p;
 			log_event(LOG_LV_WARN, "policy",
 			    "%s: not stored; what it takes away holds until a "
@@ -98,6 +110,7 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 		op_free(op);
 		return;
 	}
+	op->v->policies_stored++;
 	if (p->serial > op->v->policy.serial)
 		op->v->policy = *p;
 	log_event(LOG_LV_INFO, "policy", "%s: tool %s, module %s, network %s",
@@ -124,8 +137,10 @@ set(struct policy_op *op)
 		return;
 	}
 	buf_init(&seal, POLICY_SEAL_MAX);
-	if (policy_make(op->v->keys, &op->v->policy, mode, op->m.days,
-		ipc_str(op->actor), now_us(), &seal, &op->made, &err) == -1) {
+	op->before = op->v->policies_stored;
+	if (policy_make(op->v->keys, &op->v->policy, op->stored, mode,
+		op->m.days, ipc_str(op->actor), now_us(), &seal, &op->made,
+		&err) == -1) {
 		buf_free(&seal);
 		refuse(op, err.failure, err.text);
 		return;
@@ -137,6 +152,7 @@ set(struct policy_op *op)
 	s.actor = ipc_str(op->actor);
 	s.serial = op->made.serial;
 	s.until_us = op->made.until_us;
+	s.over = op->stored;
 	s.seal = ipc_bytes(seal.p, seal.len);
 	if (callers_ask(op->v, IPC_POLICY_STORE, &s, on_stored, op) == -1)
 		refuse(op, FAILURE_BUSY, "admind is not connected");
@@ -152,11 +168,14 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f != NULL && f->type == IPC_POLICY_SEALED &&
 	    ipc_decode(f, &s, NULL) == 0) {
 		policy_take(op->v->keys, s.seal, &op->v->policy);
+		op->stored = s.serial;
 	} else if (op->v->policy.serial == 0) {
 		callers_refuse_as(op->v, op->ref, f, gone);
 		op_free(op);
 		return;
-	} /* otherwise the policy that we know holds */
+	} else { /* the policy that we know holds */
+		op->stored = op->v->policy.serial;
+	}
 	if (op->set)
 		set(op);
 	else
