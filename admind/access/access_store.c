@@ -4,11 +4,10 @@
  * document, because it accepts none itself that the vault did not seal
  * (document.c).
  *
- * The vault compares what an administrator saw with the row that we name here.
- * Until the document is stored another one can come: the vault is another
- * process, and other nodes have vaults of their own. So the vault gives the
- * row's SHA-256 back, and the database compares it in the transaction that
- * stores.
+ * The vault compares the document that an administrator saw with the row that
+ * we name here. Until the new document is stored, another one can come, also
+ * from another node. So the vault gives the row's SHA-256 back, and the
+ * database compares it in the transaction that stores.
  *
  * admind-check judges the document before it is stored. So an administrator
  * reads all faults at once, and no stored document is invalid.

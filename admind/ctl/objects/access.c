@@ -8,11 +8,10 @@
  * names the document that was read here, and the change is refused if another
  * one is stored by then.
  *
- * A stored document that is not in force may be anybody's who writes the
- * database. Were the difference made to it, whatever it has would be missing
- * on the screen, and a person would set a stranger's issuer without seeing it.
- * So the difference is then made to nothing: nobody comes in by a document that
- * is not in force, and each part of the new one is new.
+ * Somebody that writes the database may have made a stored document that is not
+ * in force. A difference to this document would not show its parts, and a
+ * person would set a stranger's issuer without seeing it. So such a document is
+ * compared with none, and the screen shows each part of the new one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -141,7 +140,7 @@ agreed(const struct ctl *c)
 }
 
 /* After a refusal, looks whether somebody else changed the document since `old`
- * was read. If so, tells who did, and how to go on. */
+ * was read. If so, tells the name, and the next step. */
 static void
 say_changed(
     const struct ctl *c, struct json_object *old, const struct buf *file)

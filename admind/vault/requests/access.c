@@ -100,16 +100,16 @@ same(const struct ipc_hash *a, const struct ipc_hash *b)
 }
 
 /*
- * Compares what the administrator saw with what is stored. People are shown the
- * stored row, so a change that was made from this row is accepted, even if the
- * row has no seal of ours or is older than the newest document that we know. A
- * row like that opens no door, but it must not lock administrators out either:
- * the new document is what replaces it. A change that was made from the newest
- * document that we know is accepted, too.
+ * Compares the document that the administrator saw with the stored row. People
+ * are shown this row, so a change that was made from it is accepted, even if it
+ * has no seal of ours or is older than the newest document that we know. Such a
+ * row opens no door, and the new document replaces it. Otherwise the row would
+ * lock administrators out. A change that was made from the newest document that
+ * we know is accepted, too.
  *
- * Somebody who writes rows, and even a hostile admind, gains nothing by it. The
- * comparison saves an administrator from undoing another's change; it decides
- * nobody's entrance. We seal the bytes that the administrator sent, and no part
+ * An attacker that writes rows gains nothing by it, and a hostile admind gains
+ * nothing either. The comparison only saves an administrator from undoing
+ * another's change. We seal the bytes that the administrator sent, and no part
  * of the row. Their serial is above that of the newest document that we know,
  * so no older one holds again. A row's serial only raises it, by a day at most
  * (serials_next()).

@@ -85,9 +85,9 @@ only_takes(const struct policy *made, const struct policy *now)
  * one was set in between.
  *
  * A refused policy that only takes away holds all the same (only_takes()). But
- * if another one was committed meanwhile, two administrators changed the policy
- * at the same moment, and this is the second one. He is told, and the first
- * one's change stays. A hostile admind could use that only while another
+ * if another one was committed since this one was made, two administrators
+ * changed the policy at the same moment. Then the first change stays, and the
+ * second is only refused. A hostile admind could use that only while another
  * administrator's change is under way, and only by saying OK to it. A seal that
  * it kept back and brings now does not count.
  */

@@ -7,13 +7,13 @@ serials_ahead(uint64_t serial, uint64_t now)
 }
 
 /*
- * The serial of a row is not sealed, so whoever writes the database chooses it.
- * It must count, since the database refuses a serial that does not follow its
- * newest row. Otherwise a forged row of an hour ahead would keep administrators
- * out for an hour. But it counts only up to a day ahead. So a row of the year
- * 2200 uses up no numbers, and our own serials never get so far ahead that we
- * would refuse them ourselves. `known` always counts: the new object is newer
- * than all that we know, whatever admind says.
+ * The serial of a row is not sealed, so an attacker that writes the database
+ * chooses it. It must count, since the database refuses a serial that does not
+ * follow its newest row. Otherwise a forged row of an hour ahead would keep
+ * administrators out for an hour. But it counts only up to a day ahead. So a
+ * row of the year 2200 uses up no numbers, and we make no serial that we refuse
+ * ourselves. `known` always counts, so the new object is newer than all that we
+ * know, and admind can't change that.
  */
 uint64_t
 serials_next(uint64_t known, uint64_t stored, uint64_t now)

@@ -258,7 +258,7 @@ seal_is_given_back(void **unused)
 	assert_true(ipc_streq(s.seal, "SEAL"));
 	assert_memory_equal(&s.document, &h, sizeof(h));
 	assert_int_equal(s.serial, SERIAL);
-	/* no document, or one that is no more counted */
+	/* no document, and a row that is void */
 	(void)access_store_message(&vault, fake_frame(IPC_ACCESS_LOAD, R, &m));
 	fake_db_row("nni", (int64_t)SERIAL);
 	fake_db_answer("access_load");
