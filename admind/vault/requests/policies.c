@@ -24,7 +24,6 @@ struct policy_op {
 	struct ipc_policy_set m;
 	char actor[POLICY_ACTOR_MAX + 1];
 	uint64_t stored; /* serial of the row that it is to replace; 0: none */
-	unsigned before; /* v->policies_stored when it was made */
 	struct policy made;
 };
 
@@ -80,26 +79,17 @@ only_takes(const struct policy *made, const struct policy *now)
 	return made->serial > now->serial;
 }
 
-/*
- * Takes admind's answer. If the policy was committed, it holds, unless a newer
- * one was set in between.
- *
- * A refused policy that only takes away holds all the same (only_takes()). But
- * if another one was committed since this one was made, two administrators
- * changed the policy at the same moment. Then the first change stays, and the
- * second is only refused. A hostile admind could use that only while another
- * administrator's change is under way, and only by saying OK to it. A seal that
- * it kept back and brings now does not count.
- */
+/* Takes admind's answer. If the policy was committed, it holds, unless a newer
+ * one was set in between. */
 static void
 on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct policy_op *op = arg;
 	const struct policy *p = &op->made;
 
+	op->v->policy_storing = false;
 	if (f == NULL || f->type != IPC_OK) {
-		if (op->before == op->v->policies_stored &&
-		    only_takes(p, &op->v->policy)) {
+		if (only_takes(p, &op->v->policy)) {
 			op->v->policy = *p;
 			log_event(LOG_LV_WARN, "policy",
 			    "%s: not stored; what it takes away holds until a "
@@ -110,7 +100,6 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 		op_free(op);
 		return;
 	}
-	op->v->policies_stored++;
 	if (p->serial > op->v->policy.serial)
 		op->v->policy = *p;
 	log_event(LOG_LV_INFO, "policy", "%s: tool %s, module %s, network %s",
@@ -120,6 +109,18 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	answer(op);
 }
 
+/*
+ * Makes the policy and has it stored. While another one is being stored, this
+ * one is refused, since it was not made from that one. Without that, the
+ * answers to both could come in any order, and a refused policy that only takes
+ * away (only_takes()) would replace the one that was stored. A hostile admind
+ * can refuse a policy by that as long as it leaves another administrator's
+ * request without an answer, which ends after a time.
+ *
+ * Vaults of other nodes store policies, too. So admind gets the serial of the
+ * row that it named to us, and the database stores over that row alone
+ * (policy_store() in SQL).
+ */
 static void
 set(struct policy_op *op)
 {
@@ -130,14 +131,14 @@ set(struct policy_op *op)
 	struct buf seal;
 	struct err err;
 
-	if (!ct_equal(
+	if (op->v->policy_storing ||
+	    !ct_equal(
 		op->m.seen.b, op->v->policy.seal.b, sizeof(op->m.seen.b))) {
 		refuse(op, FAILURE_HASH_MISMATCH,
 		    "the policy was changed meanwhile: read it again");
 		return;
 	}
 	buf_init(&seal, POLICY_SEAL_MAX);
-	op->before = op->v->policies_stored;
 	if (policy_make(op->v->keys, &op->v->policy, op->stored, mode,
 		op->m.days, ipc_str(op->actor), now_us(), &seal, &op->made,
 		&err) == -1) {
@@ -154,8 +155,11 @@ set(struct policy_op *op)
 	s.until_us = op->made.until_us;
 	s.over = op->stored;
 	s.seal = ipc_bytes(seal.p, seal.len);
-	if (callers_ask(op->v, IPC_POLICY_STORE, &s, on_stored, op) == -1)
+	op->v->policy_storing = true;
+	if (callers_ask(op->v, IPC_POLICY_STORE, &s, on_stored, op) == -1) {
+		op->v->policy_storing = false;
 		refuse(op, FAILURE_BUSY, "admind is not connected");
+	}
 	buf_free(&seal);
 }
 

@@ -314,40 +314,47 @@ def test_an_older_policy_is_no_more(ctl, admind, policies):
     assert request not in admind.decisions
 
 
-def asks(admind, name):
-    """The vault's next request of this name; others are answered meanwhile."""
-    while True:
-        request, m = admind.receive(test_vault.patience(10))
-        if m["_"] == name:
-            return request, m
-        admind.serve(request, m)
-
-
 def test_two_set_it_at_the_same_moment(ctl, web, admind, token, policies):
     """Both were made from the same policy. The second one is refused and told, also if it only takes away: in
     force is what the first person set."""
     set_policy(ctl, admind)
-    base, seen = policies.newest(), state(ctl, admind)["seal"]
+    seen, count = state(ctl, admind)["seal"], len(policies.stored)
     store, late = admind.on_policy_store, []
 
     def meanwhile(m):
-        """The second one's request is judged while the first one's is being stored."""
+        """The second one's request comes while the first one's is being stored."""
         admind.on_policy_store = store
-        late.append(ctl.start("POLICY_SET", tool=SECOND, module=SECOND, network=SECOND, days=1, seen=seen, token=""))
-        late.append(asks(admind, "POLICY_STORE"))
+        late.append(set_policy(ctl, admind, SECOND, SECOND, SECOND, seen=seen))
         return store(m)
 
     admind.on_policy_store = meanwhile
     first = set_policy(web, admind, REQUIRE, SECOND, REQUIRE, token=token, seen=seen)
     assert (first["_"], first["module"]) == ("POLICY_STATE", SECOND)
-    asked, (request, m) = late
-    assert m["over"] == base
-    admind.serve(request, m)
-    got, m = ctl.receive(test_vault.patience(10))
-    assert got == asked
-    refused(m, "HASH_MISMATCH")
+    refused(late[0], "HASH_MISMATCH")
+    assert "read it again" in late[0]["message"]
     m = state(ctl, admind)
     assert (m["tool"], m["module"], m["actor"]) == (REQUIRE, SECOND, "admin")
+    assert len(policies.stored) == count + 1
+    refused(set_policy(ctl, admind, SECOND, SECOND, SECOND, seen=seen), "HASH_MISMATCH")
+    assert set_policy(ctl, admind)["_"] == "POLICY_STATE"
+
+
+def test_another_node_s_vault_sets_it_at_the_same_moment(ctl, admind, policies):
+    """The row is another one by the time this vault's is stored: the request says which row was read."""
+    set_policy(ctl, admind, AUTOMATIC)
+    base, overs = policies.newest(), []
+    store = admind.on_policy_store
+
+    def meanwhile(m):
+        overs.append(m["over"])
+        policies.forged = base + 1      # the other's row
+        return store(m)
+
+    admind.on_policy_store = meanwhile
+    refused(set_policy(ctl, admind, AUTOMATIC, AUTOMATIC), "HASH_MISMATCH")
+    admind.on_policy_store, policies.forged = store, None
+    assert overs == [base]
+    assert state(ctl, admind)["module"] == REQUIRE, "it gives more than there was, so it is not in force"
     assert set_policy(ctl, admind)["_"] == "POLICY_STATE"
 
 
