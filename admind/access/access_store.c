@@ -4,6 +4,11 @@
  * document, because it accepts none itself that the vault did not seal
  * (document.c).
  *
+ * The vault compares the document that an administrator saw with the row that
+ * we name here. Until the new document is stored, another one can come, also
+ * from another node. So the vault gives the row's SHA-256 back, and the
+ * database compares it in the transaction that stores.
+ *
  * admind-check judges the document before it is stored. So an administrator
  * reads all faults at once, and no stored document is invalid.
  */
@@ -22,25 +27,31 @@ enum {
 };
 #define AHEAD_MAX_US (UINT64_C(24) * 3600 * 1000 * 1000)
 
-static const struct db_stmt load = {
-    "access_load", "SELECT seal FROM mcpbox.access_now", DB_FAST};
+static const struct db_stmt load = {"access_load",
+    "SELECT seal, sha256, serial FROM mcpbox.access_read()", DB_FAST};
 static const struct db_stmt store = {"access_store",
     "SELECT mcpbox.access_store($1::int8, $2::text, $3::bytea, $4::text,"
-    " $5::bytea, $6::text[], $7::text[])",
+    " $5::bytea, $6::text[], $7::text[], $8::bytea)",
     DB_SURE};
 
 static void
 loaded(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct ipc_access_sealed m = {0};
+	struct ipc_bytes hash;
 	struct op *op = arg;
 
 	if (err != NULL) {
 		op_refuse_err(op, err);
 		return;
 	}
-	if (db_nrows(rows) == 1)
+	if (db_nrows(rows) == 1) {
 		m.seal = db_bytes(rows, 0, 0);
+		hash = db_bytes(rows, 0, 1);
+		if (hash.n == sizeof(m.document.b))
+			memcpy(m.document.b, hash.p, hash.n);
+		m.serial = (uint64_t)db_int(rows, 0, 2);
+	}
 	op_answer(op, IPC_ACCESS_SEALED, &m);
 }
 
@@ -64,7 +75,8 @@ access_load(struct link *l, struct ipc_frame *f)
  * SHA-256, op->number the serial, op->actor the actor. */
 struct stored {
 	struct op *op;
-	size_t document; /* bytes of the document */
+	size_t document;      /* bytes of the document */
+	struct ipc_hash over; /* SHA-256 of the document that it replaces */
 };
 
 static void
@@ -109,6 +121,7 @@ commit(struct stored *s, const struct compiled *c)
 	db_p_bytes(&p, op->buf.p + s->document, op->buf.len - s->document);
 	db_p_array(&p, &names);
 	db_p_array(&p, &urls);
+	db_p_hash(&p, &s->over);
 	db_query(op->a->db, &store, &p, committed, op);
 	db_array_free(&names);
 	db_array_free(&urls);
@@ -214,6 +227,7 @@ access_store(struct link *l, struct ipc_frame *f)
 	}
 	s->op = op;
 	s->document = m.document.n;
+	s->over = m.over;
 	op->number = m.serial;
 	memcpy(op->actor, m.actor.p, m.actor.n);
 	sha256(m.document.p, m.document.n, &op->hash);

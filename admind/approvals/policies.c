@@ -3,6 +3,10 @@
  * sealed, gives it back to the vault, and asks for automatic approvals. admind
  * can't make a policy, because the vault accepts only policies with its own
  * seal (docs/decisions/0038).
+ *
+ * Two administrators can change the policy at the same moment. The vault says
+ * which row it judged, by the row's serial, and the database stores over this
+ * row alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +18,12 @@
 #include "review.h"
 
 static const struct db_stmt load = {"policies_load",
-    "SELECT seal FROM mcpbox.approval_policies ORDER BY serial DESC LIMIT 1",
+    "SELECT seal, serial FROM mcpbox.approval_policies"
+    " ORDER BY serial DESC LIMIT 1",
     DB_FAST};
 static const struct db_stmt store = {"policies_store",
     "SELECT mcpbox.policy_store($1::int8, $2::text, $3::text, $4::text,"
-    " $5::text, $6::timestamptz, $7::bytea)",
+    " $5::text, $6::timestamptz, $7::bytea, $8::int8)",
     DB_SURE};
 
 static void
@@ -31,8 +36,10 @@ loaded(void *arg, const struct pg_result *rows, const struct err *err)
 		op_refuse_err(op, err);
 		return;
 	}
-	if (db_nrows(rows) == 1)
+	if (db_nrows(rows) == 1) {
 		m.seal = db_bytes(rows, 0, 0);
+		m.serial = (uint64_t)db_int(rows, 0, 1);
+	}
 	op_answer(op, IPC_POLICY_SEALED, &m);
 }
 
@@ -70,6 +77,7 @@ policy_store(struct link *l, struct ipc_frame *f)
 	db_p_text(&p, m.actor);
 	db_p_time_us(&p, m.until_us);
 	db_p_bytes(&p, m.seal.p, m.seal.n);
+	db_p_i64(&p, (int64_t)m.over);
 	db_query(op->a->db, &store, &p, audit_db_ok, op);
 	return 0;
 }

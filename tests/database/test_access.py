@@ -3,13 +3,14 @@ role, and as the owner where a person could break it."""
 import datetime
 import hashlib
 import json
+import threading
 import time
 
 import psycopg
 import pytest
 
 from database.test_actions import act, refuse
-from database.test_database import APP, DENIED, OWNER, guarded, one, refused
+from database.test_database import APP, DENIED, OWNER, blocked, guarded, one, refused
 from database.test_keys import NEW, OLD, begin, end, sealed
 
 DAY_US = 86400 * 1000000
@@ -32,12 +33,22 @@ def now_us():
     return time.time_ns() // 1000
 
 
-def store(c, document='{"a": 1}\n', serial=None, issuers=(POCKET,), seal=b"seal", sha256=None, actor="ann"):
-    """What admind calls; the serial."""
+NONE = bytes(32)
+
+
+def read(c):
+    """Seal, SHA-256 and serial, as admind reads them for the vault."""
+    return one(c, "SELECT seal, sha256, serial FROM mcpbox.access_read()")
+
+
+def store(c, document='{"a": 1}\n', serial=None, issuers=(POCKET,), seal=b"seal", sha256=None, actor="ann",
+          over=None):
+    """What admind calls; the serial. over: None, the document that is stored now."""
     serial = now_us() if serial is None else serial
-    c.execute("SELECT mcpbox.access_store(%s, %s, %s, %s, %s, %s, %s)",
+    over = (read(c)[1] or NONE) if over is None else over
+    c.execute("SELECT mcpbox.access_store(%s, %s, %s, %s, %s, %s, %s, %s)",
               (serial, document, hashlib.sha256(document.encode()).digest() if sha256 is None else sha256, actor, seal,
-               [n for n, _ in issuers], [u for _, u in issuers]))
+               [n for n, _ in issuers], [u for _, u in issuers], over))
     return serial
 
 
@@ -118,6 +129,45 @@ def test_serials_rise(app):
     store(app, serial=serial + 1)
 
 
+def test_only_over_what_was_read(app):
+    said = "the access document was changed meanwhile: read it again"
+    assert read(app) == (None, None, 0)
+    for over in (b"", b"x" * 32, hashlib.sha256(b"{}").digest()):
+        assert sentence(app, "hash_mismatch", over=over) == said
+    first = store(app, "{}", over=NONE, seal=b"one")
+    assert read(app) == (b"one", hashlib.sha256(b"{}").digest(), first)
+    for over in (NONE, b"x" * 32):
+        assert sentence(app, "hash_mismatch", over=over) == said
+    refused(app, "hash_mismatch", "SELECT mcpbox.access_store(%s, '{}', sha256('{}'), 'ann', 'seal', '{}', '{}', NULL)",
+            now_us())
+    store(app, over=hashlib.sha256(b"{}").digest())
+
+
+def test_two_at_the_same_moment(schema, app):
+    """Both read the first document. The second one waits for the first one's transaction, and is refused."""
+    store(app, '{"base": true}')
+    over, said = read(app)[1], []
+    with schema.pg.connect(APP) as other:
+        t = threading.Thread(target=lambda: said.append(sentence(other, "hash_mismatch", '{"second": true}', over=over)))
+        with app.transaction():
+            store(app, '{"first": true}', over=over)
+            t.start()
+            blocked(app, other)
+        t.join()
+    assert said == ["the access document was changed meanwhile: read it again"]
+    assert holds(app)[1] == '{"first": true}'
+
+
+def test_the_serial_that_is_followed(schema, app):
+    """Of rows that are dated more than a day ahead none counts, nor of those that are void."""
+    soon, future = now_us() + DAY_US // 2, now_us() + 3650 * DAY_US
+    store(app, serial=soon)
+    ahead(schema, future)
+    assert read(app) == (b"seal", hashlib.sha256(b'{"ahead": true}').digest(), soon)
+    store(app, "{}", serial=soon + 1)
+    assert read(app) == (b"seal", hashlib.sha256(b"{}").digest(), soon + 1)
+
+
 def test_a_serial_of_the_day_after_tomorrow(app):
     assert "set the clocks of both machines right" in sentence(app, "conflict", serial=now_us() + DAY_US + 60000000)
     store(app, serial=now_us() + DAY_US - 60000000)
@@ -150,8 +200,8 @@ def test_a_name_is_one_issuer_for_good(app):
 @pytest.mark.parametrize("names,urls", [(["a"], []), ([], ["https://a"]), (["a", "a"], ["https://a", "https://b"]),
                                         ([None], ["https://a"]), (None, [])])
 def test_names_without_urls(app, names, urls):
-    refused(app, "invalid_params", "SELECT mcpbox.access_store(%s, '{}', sha256('{}'), 'ann', 'seal', %s, %s)",
-            now_us(), names, urls)
+    refused(app, "invalid_params", "SELECT mcpbox.access_store(%s, '{}', sha256('{}'), 'ann', 'seal', %s, %s, %s)",
+            now_us(), names, urls, NONE)
 
 
 @pytest.mark.parametrize("bad", [

@@ -2,12 +2,13 @@
 test_database.py."""
 import hashlib
 import json
+import threading
 import uuid
 
 import psycopg
 import pytest
 
-from database.test_database import Tool, guarded, one, refused, server
+from database.test_database import APP, Tool, blocked, guarded, one, refused, server
 from database.test_limits_modules import add, grant, lock, module, request
 from harness.tlv import tlv
 
@@ -241,9 +242,9 @@ def test_the_first_of_two(app, owner):
 def test_policies(app, owner):
     def mode():
         return [one(app, "SELECT mcpbox.review_mode(%s)", q)[0] for q in ("tool", "module", "network")]
-    store = "SELECT mcpbox.policy_store(%s, %s, %s, %s, 'anna', %s, 'sealed')"
+    store = "SELECT mcpbox.policy_store(%s, %s, %s, %s, 'anna', %s, 'sealed', %s)"
     assert mode() == ["require"] * 3
-    app.execute(store, (10, "automatic", "second", "require", "2999-01-01"))
+    app.execute(store, (10, "automatic", "second", "require", "2999-01-01", 0))
     assert mode() == ["automatic", "second", "require"]
     t = Tool(app)
     published = "SELECT automatic FROM mcpbox.request_publish(%s, %s, %s, '', 'local')"
@@ -251,13 +252,40 @@ def test_policies(app, owner):
     t = Tool(app)
     add(app, t, (20, "TOKEN"))                  # what names secrets is a person's
     assert one(app, published, uuid.uuid4(), uuid.uuid4(), t.id)[0] is False
-    refused(app, "hash_mismatch", store, 10, "require", "require", "require", None)
-    app.execute(store, (11, "automatic", "automatic", "automatic", "2001-01-01"))
+    # over the row that it was made from, and later than this
+    for over in (0, 9, 11, None):
+        refused(app, "hash_mismatch", store, 12, "require", "require", "require", None, over)
+    for serial in (10, 9):
+        refused(app, "conflict", store, serial, "require", "require", "require", None, 10)
+    app.execute(store, (11, "automatic", "automatic", "automatic", "2001-01-01", 10))
     assert mode() == ["require"] * 3            # it has ended
-    guarded(app, store, 12, "automatic", "require", "require", None)
+    guarded(app, store, 12, "automatic", "require", "require", None, 11)
     for attack in ("UPDATE mcpbox.approval_policies SET tool = 'automatic' WHERE serial = %s",
                    "DELETE FROM mcpbox.approval_policies WHERE serial = %s"):
         guarded(owner, attack, 11)
+
+
+def test_two_policies_at_the_same_moment(schema, app):
+    """The second one waits for the first one's transaction, and is refused."""
+    store = "SELECT mcpbox.policy_store(%s, 'require', %s, 'require', 'anna', NULL, 'sealed', %s)"
+    base, = one(app, "SELECT coalesce(max(serial), 0) FROM mcpbox.approval_policies")
+    said = []
+
+    def second(c):
+        with pytest.raises(psycopg.Error) as e:
+            c.execute(store, (base + 2, "require", base))
+        said.append(e.value.diag.message_primary)
+
+    with schema.pg.connect(APP) as other:
+        t = threading.Thread(target=second, args=(other,))
+        with app.transaction():
+            app.execute(store, (base + 1, "second", base))
+            t.start()
+            blocked(app, other)
+        t.join()
+    assert said == ["hash_mismatch: the policy was changed meanwhile: read it again"]
+    assert one(app, "SELECT serial, module FROM mcpbox.approval_policies ORDER BY serial DESC LIMIT 1") == (
+        base + 1, "second")
 
 
 # --- actions ----------------------------------------------------------------

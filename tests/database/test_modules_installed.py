@@ -226,7 +226,8 @@ def test_who_waits_for_an_automatic_policy(app, owner):
     assert waiting() == []
     app.commit()
     app.execute("SELECT mcpbox.policy_store(extract(epoch FROM clock_timestamp())::bigint * 1000000,"
-                " 'require', 'automatic', 'require', 'root', now() + interval '1 day', 'seal')")
+                " 'require', 'automatic', 'require', 'root', now() + interval '1 day', 'seal',"
+                " (SELECT coalesce(max(serial), 0) FROM mcpbox.approval_policies))")
     assert waiting() == list(cases)[:2]
     app.rollback()
 

@@ -37,7 +37,7 @@ def said(c, query, *args):
 def automatic(c):
     """Versions of tools are approved by a policy meanwhile."""
     store = ("SELECT mcpbox.policy_store((SELECT coalesce(max(serial), 0) + 1 FROM mcpbox.approval_policies), "
-             "%s, 'require', 'require', 'ann', %s, 'sealed')")
+             "%s, 'require', 'require', 'ann', %s, 'sealed', (SELECT coalesce(max(serial), 0) FROM mcpbox.approval_policies))")
     c.execute(store, ("automatic", "2999-01-01"))
     yield
     c.execute(store, ("require", None))

@@ -4,8 +4,14 @@
  * withdraw PRINCIPAL | restore PRINCIPAL] for the people.
  *
  * The vault sets the document, and admind shows it. Before a change this
- * program shows the difference to the document that holds (access_diff.c). The
- * vault compares the document that was read here with its own seal.
+ * program shows the difference to the document that holds (access_diff.c). It
+ * names the document that was read here, and the change is refused if another
+ * one is stored by then.
+ *
+ * Somebody that writes the database may have made a stored document that is not
+ * in force. A difference to this document would not show its parts, and a
+ * person would set a stranger's issuer without seeing it. So such a document is
+ * compared with none, and the screen shows each part of the new one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,13 +46,19 @@ holding(const struct ctl *c, struct buf *text, struct json_object **o)
 	return status;
 }
 
+static bool
+in_force(struct json_object *o)
+{
+	return strcmp(tables_text(o, "in_force"), "true") == 0;
+}
+
 /* Tells on standard error the state of the document and its author. The
  * document alone goes to standard output, so that it can be a file again. */
 static void
 say(struct json_object *o)
 {
 	const char *why = tables_text(o, "why");
-	bool force = strcmp(tables_text(o, "in_force"), "true") == 0;
+	bool force = in_force(o);
 	struct buf b;
 
 	buf_init(&b, 64 * 1024);
@@ -127,6 +139,35 @@ agreed(const struct ctl *c)
 	    (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
 }
 
+/* After a refusal, looks whether somebody else changed the document since `old`
+ * was read. If so, tells the name, and the next step. */
+static void
+say_changed(
+    const struct ctl *c, struct json_object *old, const struct buf *file)
+{
+	char mine[HEX32_LEN + 1];
+	struct json_object *o;
+	struct ipc_hash hash;
+	const char *now;
+	struct buf text;
+
+	sha256(file->p, file->len, &hash);
+	hex_encode(hash.b, sizeof(hash.b), mine);
+	if (holding(c, &text, &o) == CTL_DONE) {
+		now = tables_text(o, "sha256");
+		if (strcmp(now, tables_text(old, "sha256")) != 0 &&
+		    strcmp(now, mine) != 0) {
+			say(o);
+			fputs("mcpboxctl: your document was not stored. Read "
+			      "the present one by mcpboxctl access show, put "
+			      "your change into it, and set it\n",
+			    stderr);
+		}
+	}
+	json_object_put(o);
+	buf_free(&text);
+}
+
 static enum ctl_status
 store(const struct ctl *c, const struct buf *file, struct json_object *old)
 {
@@ -142,6 +183,8 @@ store(const struct ctl *c, const struct buf *file, struct json_object *old)
 		memset(&m.seen, 0, sizeof(m.seen));
 	status = calls_ask(c, "admind-vault", IPC_ROLE_VAULT, IPC_ACCESS_SET,
 	    &m, IPC_ACCESS_STATE, &f);
+	if (status == CTL_REFUSED)
+		say_changed(c, old, file);
 	if (status != CTL_DONE)
 		return status;
 	ipc_frame_free(&f);
@@ -178,8 +221,13 @@ set(const struct ctl *c)
 	if ((status = holding(c, &text, &old)) != CTL_DONE)
 		goto out;
 	(void)json_object_object_get_ex(old, "document", &was);
-	if (was != NULL && json_object_equal(was, new) &&
-	    strcmp(tables_text(old, "in_force"), "true") == 0) {
+	if (was != NULL && !in_force(old)) {
+		say(old);
+		fputs("mcpboxctl: so the new document is compared with none\n",
+		    stderr);
+		was = NULL;
+	}
+	if (was != NULL && json_object_equal(was, new)) {
 		fputs("mcpboxctl: nothing changes\n", stderr);
 		goto out;
 	}

@@ -92,12 +92,15 @@ end(struct diff *d)
 	buf_putc(d->out, '\n');
 }
 
+/* Appends a list of words, or one word. An empty list grants and refuses
+ * nothing, as an absent one, so it has no place in the row. */
 static void
 words(struct diff *d, const char *before, struct json_object *v)
 {
 	const char *s;
 
-	if (v == NULL)
+	if (v == NULL ||
+	    (json_object_is_type(v, json_type_array) && length(v) == 0))
 		return;
 	buf_puts(d->out, before);
 	for (size_t i = 0; i < length(v); i++) {

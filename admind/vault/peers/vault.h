@@ -58,6 +58,7 @@ struct vault {
 	uint64_t next_caller;
 	size_t ops;           /* requests that wait; see VAULT_OPS_MAX */
 	struct policy policy; /* the newest policy that we saw or made */
+	bool policy_storing;  /* admind was asked to store another one */
 	struct access access; /* the newest access document, likewise */
 	char *layers;         /* "name=state" lines, for doctor */
 	uint64_t audit_seq;   /* row number of the last signed audit head */

@@ -70,15 +70,15 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 static void
-store(struct access_op *op, const struct access *was)
+store(struct access_op *op, const struct ipc_access_sealed *over)
 {
 	struct ipc_access_store m = {0};
 	struct buf seal;
 	struct err err;
 
 	buf_init(&seal, ACCESS_SEAL_MAX);
-	if (access_make(op->v->keys, was, &op->hash, ipc_str(op->actor),
-		now_us(), &seal, &op->made, &err) == -1) {
+	if (access_make(op->v->keys, &op->v->access, over->serial, &op->hash,
+		ipc_str(op->actor), now_us(), &seal, &op->made, &err) == -1) {
 		buf_free(&seal);
 		refuse(op, err.failure, err.text);
 		return;
@@ -86,18 +86,37 @@ store(struct access_op *op, const struct access *was)
 	m.serial = op->made.serial;
 	m.actor = ipc_str(op->actor);
 	m.seal = ipc_bytes(seal.p, seal.len);
+	m.over = over->document;
 	m.document = ipc_bytes(op->document.p, op->document.len);
 	if (callers_ask(op->v, IPC_ACCESS_STORE, &m, on_stored, op) == -1)
 		refuse(op, FAILURE_BUSY, "admind is not connected");
 	buf_free(&seal);
 }
 
+static bool
+same(const struct ipc_hash *a, const struct ipc_hash *b)
+{
+	return ct_equal(a->b, b->b, sizeof(a->b));
+}
+
 /*
- * Compares the document that the change was made from with the one that admind
- * has. If admind has an older one than we know, ours counts. If admind has one
- * that we did not seal and we know none (another key's, after a restore), there
- * is nothing to compare: that document does not hold, and a person must be able
- * to replace it.
+ * Compares the document that the administrator saw with the stored row. People
+ * are shown this row, so a change that was made from it is accepted, even if it
+ * has no seal of ours or is older than the newest document that we know. Such a
+ * row opens no door, and the new document replaces it. Otherwise the row would
+ * lock administrators out. A change that was made from the newest document that
+ * we know is accepted, too.
+ *
+ * An attacker that writes rows gains nothing by it, and a hostile admind gains
+ * nothing either. The comparison only saves an administrator from undoing
+ * another's change. We seal the bytes that the administrator sent, and no part
+ * of the row. Their serial is above that of the newest document that we know,
+ * so no older one holds again. A row's serial only raises it, by a day at most
+ * (serials_next()).
+ *
+ * Two changes can be here at the same time, each made from the same row. The
+ * database stores the one that comes first, and refuses the other, because
+ * another row is there then (access_store() in SQL).
  */
 static void
 on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
@@ -106,7 +125,6 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 	struct access_op *op = arg;
 	struct access was = {0};
 	struct ipc_access_sealed s;
-	bool first, foreign;
 	struct err err;
 
 	if (f == NULL || f->type != IPC_ACCESS_SEALED ||
@@ -115,25 +133,23 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 		op_free(op);
 		return;
 	}
-	foreign = access_read(op->v->keys, s.seal, &was, &err) == -1;
-	if (foreign && err.failure == FAILURE_BUSY) {
+	if (access_read(op->v->keys, s.seal, &was, &err) == -1 &&
+	    err.failure == FAILURE_BUSY) {
 		refuse(op, err.failure, err.text);
 		return;
 	}
 	access_take(&was, now_us(), &op->v->access);
-	if (!access_ahead(&was, now_us()))
-		was = op->v->access;
-	first = memcmp(&op->seen, &none, sizeof(none)) == 0;
-	if (first && was.serial != 0)
+	if (same(&op->seen, &s.document) ||
+	    (!same(&op->seen, &none) &&
+		same(&op->seen, &op->v->access.document)))
+		store(op, &s);
+	else if (same(&op->seen, &none))
 		refuse(op, FAILURE_HASH_REQUIRED,
 		    "there is an access document: name the hash of what was "
 		    "read");
-	else if (!first && !(foreign && s.seal.n > 0 && was.serial == 0) &&
-	    !ct_equal(op->seen.b, was.document.b, sizeof(op->seen.b)))
+	else
 		refuse(op, FAILURE_HASH_MISMATCH,
 		    "the access document was changed meanwhile: read it again");
-	else
-		store(op, &was);
 }
 
 static int

@@ -23,6 +23,7 @@ struct policy_op {
 	bool set; /* POLICY_SET; false: POLICY_GET */
 	struct ipc_policy_set m;
 	char actor[POLICY_ACTOR_MAX + 1];
+	uint64_t stored; /* serial of the row that it is to replace; 0: none */
 	struct policy made;
 };
 
@@ -86,6 +87,7 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	struct policy_op *op = arg;
 	const struct policy *p = &op->made;
 
+	op->v->policy_storing = false;
 	if (f == NULL || f->type != IPC_OK) {
 		if (only_takes(p, &op->v->policy)) {
 			op->v->policy = *p;
@@ -107,6 +109,18 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 	answer(op);
 }
 
+/*
+ * Makes the policy and has it stored. While another one is being stored, this
+ * one is refused, since it was not made from that one. Without that, the
+ * answers to both could come in any order, and a refused policy that only takes
+ * away (only_takes()) would replace the one that was stored. A hostile admind
+ * can refuse a policy by that as long as it leaves another administrator's
+ * request without an answer, which ends after a time.
+ *
+ * Vaults of other nodes store policies, too. So admind gets the serial of the
+ * row that it named to us, and the database stores over that row alone
+ * (policy_store() in SQL).
+ */
 static void
 set(struct policy_op *op)
 {
@@ -117,15 +131,17 @@ set(struct policy_op *op)
 	struct buf seal;
 	struct err err;
 
-	if (!ct_equal(
+	if (op->v->policy_storing ||
+	    !ct_equal(
 		op->m.seen.b, op->v->policy.seal.b, sizeof(op->m.seen.b))) {
 		refuse(op, FAILURE_HASH_MISMATCH,
 		    "the policy was changed meanwhile: read it again");
 		return;
 	}
 	buf_init(&seal, POLICY_SEAL_MAX);
-	if (policy_make(op->v->keys, &op->v->policy, mode, op->m.days,
-		ipc_str(op->actor), now_us(), &seal, &op->made, &err) == -1) {
+	if (policy_make(op->v->keys, &op->v->policy, op->stored, mode,
+		op->m.days, ipc_str(op->actor), now_us(), &seal, &op->made,
+		&err) == -1) {
 		buf_free(&seal);
 		refuse(op, err.failure, err.text);
 		return;
@@ -137,9 +153,13 @@ set(struct policy_op *op)
 	s.actor = ipc_str(op->actor);
 	s.serial = op->made.serial;
 	s.until_us = op->made.until_us;
+	s.over = op->stored;
 	s.seal = ipc_bytes(seal.p, seal.len);
-	if (callers_ask(op->v, IPC_POLICY_STORE, &s, on_stored, op) == -1)
+	op->v->policy_storing = true;
+	if (callers_ask(op->v, IPC_POLICY_STORE, &s, on_stored, op) == -1) {
+		op->v->policy_storing = false;
 		refuse(op, FAILURE_BUSY, "admind is not connected");
+	}
 	buf_free(&seal);
 }
 
@@ -152,11 +172,14 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f != NULL && f->type == IPC_POLICY_SEALED &&
 	    ipc_decode(f, &s, NULL) == 0) {
 		policy_take(op->v->keys, s.seal, &op->v->policy);
+		op->stored = s.serial;
 	} else if (op->v->policy.serial == 0) {
 		callers_refuse_as(op->v, op->ref, f, gone);
 		op_free(op);
 		return;
-	} /* otherwise the policy that we know holds */
+	} else { /* the policy that we know holds */
+		op->stored = op->v->policy.serial;
+	}
 	if (op->set)
 		set(op);
 	else

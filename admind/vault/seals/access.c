@@ -49,7 +49,7 @@ access_read(const struct keys *k, struct ipc_bytes seal, struct access *out,
 bool
 access_ahead(const struct access *a, uint64_t now)
 {
-	return a->serial > now && a->serial - now > ACCESS_AHEAD_MAX_US;
+	return serials_ahead(a->serial, now);
 }
 
 void
@@ -62,7 +62,7 @@ access_take(const struct access *seen, uint64_t now, struct access *newest)
 }
 
 int
-access_make(const struct keys *k, const struct access *newest,
+access_make(const struct keys *k, const struct access *newest, uint64_t stored,
     const struct ipc_hash *document, struct ipc_bytes actor, uint64_t now,
     struct buf *out, struct access *made, struct err *err)
 {
@@ -70,9 +70,8 @@ access_make(const struct keys *k, const struct access *newest,
 	struct buf w;
 
 	memset(&a, 0, sizeof(a));
-	a.serial = now > newest->serial || access_ahead(newest, now)
-	    ? now
-	    : newest->serial + 1;
+	a.serial = serials_next(
+	    access_ahead(newest, now) ? 0 : newest->serial, stored, now);
 	if (actor.n == 0 || actor.n > ACCESS_ACTOR_MAX)
 		return err_set(err, FAILURE_INVALID_PARAMS,
 		    "an access document has an author");

@@ -16,15 +16,12 @@
 #include "err.h"
 #include "ipc.h"
 #include "macs.h"
+#include "serials.h"
 
 enum {
 	ACCESS_SEAL_MAX = 512, /* as the column of access_documents */
 	ACCESS_ACTOR_MAX = 254 /* an administrator's name, or root */
 };
-
-/* A serial may be a day ahead of our clock. The clocks of two machines differ,
- * but not by so much. */
-#define ACCESS_AHEAD_MAX_US (UINT64_C(24) * 60 * 60 * 1000 * 1000)
 
 enum access_tag {
 	ACCESS_TAG_SERIAL = 1, /* u64: Unix time of making, in us; only rises */
@@ -42,8 +39,8 @@ struct access {
 int access_read(
     const struct keys *, struct ipc_bytes seal, struct access *, struct err *);
 
-/* Tells whether the serial is more than ACCESS_AHEAD_MAX_US after now_us. Then
- * our clock is wrong now, or was wrong when the document was set. */
+/* Tells whether the document is ahead of now_us (serials_ahead()). Then our
+ * clock is wrong now, or was wrong when the document was set. */
 bool access_ahead(const struct access *, uint64_t now_us);
 
 /* Makes *newest the one of the two that holds: the newer one, of those that are
@@ -52,14 +49,14 @@ void access_take(
     const struct access *seen, uint64_t now_us, struct access *newest);
 
 /*
- * Makes the seal of a document that follows *newest: its serial is now_us or,
- * if that is not greater, one above that of *newest, unless *newest is ahead.
- * out (initialised) receives the seal, *made its fields. 0; -1 with
- * INVALID_PARAMS (no actor).
+ * Makes the seal of a document that follows *newest, unless that is ahead, and
+ * the stored serial (serials_next()). So no document that we know of is newer,
+ * and the database takes the row. out (initialised) receives the seal, *made
+ * its fields. 0; -1 with INVALID_PARAMS (no actor).
  */
 int access_make(const struct keys *, const struct access *newest,
-    const struct ipc_hash *document, struct ipc_bytes actor, uint64_t now_us,
-    struct buf *out, struct access *made, struct err *);
+    uint64_t stored, const struct ipc_hash *document, struct ipc_bytes actor,
+    uint64_t now_us, struct buf *out, struct access *made, struct err *);
 
 /*
  * Checks that a document may be used. The seal must be ours and of this

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "grantreq.h"
+#include "serials.h"
 #include "tlv.h"
 #include "version.h"
 
@@ -62,7 +63,7 @@ policy_take(const struct keys *k, struct ipc_bytes seal, struct policy *newest)
 }
 
 int
-policy_make(const struct keys *k, const struct policy *newest,
+policy_make(const struct keys *k, const struct policy *newest, uint64_t stored,
     const uint8_t mode[REVIEW_QUEUES], uint32_t days, struct ipc_bytes actor,
     uint64_t now_us, struct buf *out, struct policy *made, struct err *err)
 {
@@ -70,7 +71,7 @@ policy_make(const struct keys *k, const struct policy *newest,
 	struct buf w;
 
 	policy_default(&p);
-	p.serial = now_us > newest->serial ? now_us : newest->serial + 1;
+	p.serial = serials_next(newest->serial, stored, now_us);
 	for (int q = 0; q < REVIEW_QUEUES; q++) {
 		if (review_mode_name(mode[q]) == NULL)
 			return err_set(err, FAILURE_INVALID_PARAMS,

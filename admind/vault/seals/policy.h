@@ -46,14 +46,14 @@ void policy_take(
     const struct keys *, struct ipc_bytes seal, struct policy *newest);
 
 /*
- * Makes a policy that follows *newest: its serial is now_us or, if that is not
- * greater, one above that of *newest. out (initialised) receives its sealed
- * form, *made its fields. 0; -1 with INVALID_PARAMS (an invalid mode or number
- * of days).
+ * Makes a policy that follows *newest and the stored serial (serials_next()).
+ * out (initialised) receives its sealed form, *made its fields. 0; -1 with
+ * INVALID_PARAMS (an invalid mode or number of days).
  */
 int policy_make(const struct keys *, const struct policy *newest,
-    const uint8_t mode[REVIEW_QUEUES], uint32_t days, struct ipc_bytes actor,
-    uint64_t now_us, struct buf *out, struct policy *made, struct err *);
+    uint64_t stored, const uint8_t mode[REVIEW_QUEUES], uint32_t days,
+    struct ipc_bytes actor, uint64_t now_us, struct buf *out,
+    struct policy *made, struct err *);
 
 /* Returns the mode of a queue now. An automatic mode that has ended is
  * REVIEW_REQUIRE. */

@@ -14,7 +14,7 @@ M(275, ACCESS_CHECK, access_check, REQ, ADMIND, VAULT, OPEN, 0, "is this a seal 
 
 #define IPC_FIELDS_access_set(F, S) \
 F(S, str, token, "login token of an administrator; empty from CTL") \
-F(S, hash, seen, "SHA-256 of the document that the change was made from; zero: there was none") \
+F(S, hash, seen, "SHA-256 of the document that the change was made from, as ACCESS_SEALED's; zero: there was none") \
 F(S, blob, document, "JSON, as docs/ACCESS.md describes; empty is refused: {} turns signed tokens off")
 
 #define IPC_FIELDS_access_state(F, S) \
@@ -24,12 +24,16 @@ F(S, hash, document, "SHA-256 of the document")
 
 #define IPC_FIELDS_access_load(F, S)
 
-#define IPC_FIELDS_access_sealed(F, S) F(S, bytes, seal, "as ACCESS_STORE brought it; empty: there is none")
+#define IPC_FIELDS_access_sealed(F, S) \
+F(S, bytes, seal, "as ACCESS_STORE brought it; empty: there is none") \
+F(S, hash, document, "SHA-256 of the stored document, which people are shown; zero: there is none") \
+F(S, u64, serial, "which the next one's must exceed: the greatest stored one that is at most a day ahead; 0: none")
 
 #define IPC_FIELDS_access_store(F, S) \
 F(S, u64, serial, "as in ACCESS_STATE") \
 F(S, str, actor, "administrator's name, or root") \
 F(S, bytes, seal, "admind/vault/seals/macs.h, purpose ACCESS") \
+F(S, hash, over, "ACCESS_SEALED's document: if another is stored now, this one is refused") \
 F(S, blob, document, "JSON")
 
 #define IPC_FIELDS_access_check(F, S) \

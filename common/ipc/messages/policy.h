@@ -37,7 +37,9 @@ F(S, hash, seal, "SHA-256 of the sealed policy, zero if there is none")
 
 #define IPC_FIELDS_policy_load(F, S)
 
-#define IPC_FIELDS_policy_sealed(F, S) F(S, bytes, seal, "as POLICY_STORE brought it; empty: there is none")
+#define IPC_FIELDS_policy_sealed(F, S) \
+F(S, bytes, seal, "as POLICY_STORE brought it; empty: there is none") \
+F(S, u64, serial, "of the newest stored policy; 0: there is none")
 
 #define IPC_FIELDS_policy_store(F, S) \
 F(S, u8, tool, "enum review_mode") \
@@ -46,6 +48,7 @@ F(S, u8, network, "enum review_mode") \
 F(S, str, actor, "administrator's name, or root") \
 F(S, u64, serial, "Unix time in us, later than the one before") \
 F(S, u64, until_us, "as in POLICY_STATE") \
+F(S, u64, over, "POLICY_SEALED's serial: if another is stored now, this one is refused") \
 F(S, bytes, seal, "the sealed policy")
 
 #define IPC_FIELDS_approve_auto(F, S) F(S, id, approval, "uuid of the approval request")

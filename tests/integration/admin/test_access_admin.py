@@ -1,13 +1,18 @@
 """The access document and people by REST and mcpboxctl, with the real daemons."""
 import hashlib
 import json
+import os
+import pty
 import secrets
+import subprocess
+import threading
 
 import pytest
 
 from harness.clients.rest import Rest
 from harness.instance import Instance
-from harness.patience import until
+from harness.patience import patience, until
+from integration.admin.test_ctl import read_terminal
 
 KEY = {"kty": "OKP", "crv": "Ed25519", "kid": "k1", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}
 DOCUMENT = {
@@ -139,6 +144,88 @@ def test_a_row_that_somebody_wrote(instance, rest):
     assert now(rest)[1]["in_force"] is True
 
 
+def test_two_at_the_same_moment(instance, rest):
+    """Each is made from the same document, and one of each pair is told."""
+    others = [Rest(rest.where), Rest(rest.where)]
+    for other in others:
+        assert other.login("admin", instance.password)[0] == 200
+    for n in range(8):
+        start(rest)
+        etag, answers = now(rest)[0], {}
+        documents = [{**DOCUMENT, "resource": f"https://mcp-{n}-{i}.example.org/mcp"} for i in range(2)]
+
+        def change(i):
+            answers[i] = put(others[i], documents[i], etag)
+        threads = [threading.Thread(target=change, args=(i,)) for i in range(2)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        first, = [i for i in answers if answers[i][0] == 200]
+        answer = problem(answers[1 - first], 412, "hash_mismatch")
+        assert answer["fix"] == "Read the access document again, then send its present ETag as If-Match."
+        assert now(rest)[1]["document"] == documents[first]
+
+
+def forge(instance, document, serial):
+    """A row that somebody wrote who may write all of the database. serial: SQL of it, from the newest row's."""
+    text = json.dumps(document)
+    instance.psql("SET session_replication_role = replica; INSERT INTO mcpbox.access_documents (serial, document, sha256,"
+                  f" actor, seal) SELECT {serial}, '{text}', sha256('{text}'), 'admin', 'seal'"
+                  " FROM mcpbox.access_now; NOTIFY mcpbox_access, 'document'")
+    return '"' + hashlib.sha256(text.encode()).hexdigest() + '"'
+
+
+def stands(rest, document):
+    """The row is shown, and it says why it is not in force."""
+    def so():
+        value = now(rest)[1]
+        return value["document"] == document and not value["in_force"] and value["why"] not in (
+            None, "admind is reading it")
+    until(so)
+
+
+#: A forged row of now, of an hour and of ten years ahead.
+SERIALS = ["serial + 1", "serial + 3600000000", "serial + 315360000000000"]
+
+
+@pytest.mark.parametrize("serial", SERIALS)
+def test_a_forged_row_locks_nobody_out(instance, rest, serial):
+    """Who was shown it replaces it, and the document of before stays closed."""
+    old = start(rest)
+    row = {"n": SERIALS.index(serial)}
+    etag = forge(instance, row, serial)
+    stands(rest, row)
+    assert now(rest)[0] == etag
+    status, _, value = put(rest, {}, etag)
+    assert status == 200, value
+    assert (value["document"], value["in_force"]) == ({}, True)
+    assert old["serial"] < value["serial"] < old["serial"] + 2 * 86400 * 1000000
+    problem(put(rest, DOCUMENT, etag), 412, "hash_mismatch")
+    # brought back, the document of before is older than the one that the vault knows
+    instance.psql("SET session_replication_role = replica; INSERT INTO mcpbox.access_documents (serial, document, sha256,"
+                  f" actor, seal) SELECT {value['serial'] + 1}, document, sha256, actor, seal"
+                  f" FROM mcpbox.access_documents WHERE serial = {old['serial']}; NOTIFY mcpbox_access, 'document'")
+    stands(rest, DOCUMENT)
+    assert "newer" in now(rest)[1]["why"]
+    assert start(rest)["in_force"] is True
+
+
+def test_a_restored_database_locks_nobody_out(instance, rest):
+    """Its rows are older than what the vault knows; or there are none."""
+    old = start(rest)
+    assert put(rest, {}, now(rest)[0])[0] == 200
+    away = "SET session_replication_role = replica; DELETE FROM mcpbox.access_voids; DELETE FROM mcpbox.access_documents"
+    instance.psql(f"{away} WHERE serial > {old['serial']}; NOTIFY mcpbox_access, 'document'")
+    stands(rest, DOCUMENT)
+    assert start(rest)["in_force"] is True
+    instance.psql(f"{away}; NOTIFY mcpbox_access, 'document'")
+    until(lambda: now(rest)[0] == NONE)
+    problem(put(rest, {}, '"' + "1" * 64 + '"'), 412, "hash_mismatch")
+    status, _, value = put(rest, DOCUMENT)
+    assert (status, value["in_force"]) == (200, True), value
+
+
 def test_people(instance, rest):
     start(rest)
     shown = rest.request("POST", "/api/identities/withdraw", {"principal": ALICE, "reason": "left"})[2]
@@ -204,7 +291,7 @@ def test_ctl_shows_the_difference(instance, rest, tmp_path):
     assert r.stdout.splitlines() == [
         "~ issuer pocket: leeway_seconds  https://id.example.org",
         "- key of issuer pocket: kid k1, OKP Ed25519", "+ key of issuer pocket: kid k2, OKP Ed25519",
-        "+ permission set staff; scopes tools:read; allow weather__*; deny ",
+        "+ permission set staff; scopes tools:read; allow weather__*",
         "+ rule 1: issuer pocket, group staff -> set staff"]
     value = now(rest)[1]
     assert (value["document"], value["actor"], value["in_force"]) == (new, "root", True)
@@ -216,6 +303,43 @@ def test_ctl_shows_the_difference(instance, rest, tmp_path):
     assert rows[0] == "- member resource https://mcp.example.org/mcp" or rows[0] == "- member resource"
     assert {"- issuer pocket", "- permission set family", "- permission set staff"} <= set(rows)
     assert now(rest)[1]["document"] == {}
+
+
+def test_ctl_replaces_a_row_that_somebody_wrote(instance, rest, tmp_path):
+    """The difference is not made to that row: a stranger's issuer would not be on the screen."""
+    start(rest)
+    strange = json.loads(json.dumps(DOCUMENT))
+    strange["issuers"].append({"name": "strange", "issuer": "https://evil.example.org", "jwks": {"keys": [KEY]}})
+    forge(instance, strange, SERIALS[1])
+    stands(rest, strange)
+    r = run(instance, "access", "show")
+    assert json.loads(r.stdout) == strange and "NOT in force" in r.stderr
+    r = run(instance, "access", "set", document_file(tmp_path, strange))
+    assert r.returncode == 0, r.stderr
+    assert "NOT in force" in r.stderr and "compared with none" in r.stderr
+    assert {"+ issuer pocket  https://id.example.org", "+ issuer strange  https://evil.example.org"} <= set(
+        r.stdout.splitlines())
+    assert now(rest)[1]["in_force"] is True
+    assert start(rest)["in_force"] is True
+
+
+def test_ctl_meets_another_administrator(instance, rest, tmp_path):
+    """The document is changed while mcpboxctl shows the difference and asks."""
+    start(rest)
+    master, slave = pty.openpty()
+    ctl = subprocess.Popen([*instance.ctl_prefix, os.path.join(instance.state, "bin", "mcpboxctl"), "access", "set",
+                            document_file(tmp_path, "{}")], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    assert b"- issuer pocket" in read_terminal(master, b"[y/N] ")
+    other = {**DOCUMENT, "resource": "https://mcp.example.net/mcp"}
+    assert put(rest, other, now(rest)[0])[0] == 200
+    os.write(master, b"y\n")
+    seen = read_terminal(master).decode()
+    assert ctl.wait(patience(20)) == 1, seen
+    os.close(master)
+    assert "changed meanwhile: read it again" in seen and "by admin; it is in force" in seen
+    assert "mcpboxctl access show" in seen
+    assert now(rest)[1]["document"] == other, "the first one's change stands"
 
 
 def test_ctl_says_all_mistakes(instance, rest, tmp_path):

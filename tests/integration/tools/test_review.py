@@ -335,6 +335,31 @@ def test_policies_over_rest(rest):
     assert set_policy(rest, profile="balanced")[2]["profile"] == "balanced"
 
 
+def test_policies_at_the_same_moment(instance, rest):
+    """Two changes from the same policy: one holds, and the other's person is told."""
+    others = [Rest(rest.where), Rest(rest.where)]
+    for other in others:
+        assert other.login("admin", instance.password)[0] == 200
+    for _ in range(8):
+        code, headers, _ = set_policy(rest, profile="balanced")
+        assert code == 200
+        answers = {}
+
+        def change(i):
+            answers[i] = others[i].request("PUT", "/api/approvals/policies", {
+                "tool": ("require", "second")[i], "module": ("second", "require")[i], "network": "second"},
+                {"If-Match": headers["etag"]})
+        threads = [threading.Thread(target=change, args=(i,)) for i in range(2)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        first, = [i for i in answers if answers[i][0] == 200]
+        assert (answers[1 - first][0], answers[1 - first][2]["failure_mode"]) == (412, "hash_mismatch")
+        assert rest.get("/api/approvals/policies")[2]["tool"] == ("require", "second")[first]
+    assert set_policy(rest, profile="balanced")[0] == 200
+
+
 def test_two_persons(instance, mcp, rest):
     assert set_policy(rest, profile="strict")[0] == 200
     tool, name = draft(mcp)

@@ -28,13 +28,27 @@ class Stored:
 
     def __init__(self, admind):
         self.rows, self.bring, self.refuse = [], None, None
-        admind.on_access_load = lambda m: ("ACCESS_SEALED", {
-            "seal": self.bring if self.bring is not None else (self.rows[-1]["seal"] if self.rows else b"")})
+        self.overs = []         # each ACCESS_STORE's
+        admind.on_access_load = lambda m: ("ACCESS_SEALED", self.newest())
         admind.on_access_store = self.store
 
+    def newest(self):
+        """bring: a row (seal, document, serial) instead of the newest one; (): none."""
+        row = self.bring if self.bring is not None else [
+            (r["seal"], r["document"], r["serial"]) for r in self.rows[-1:]]
+        if len(row) == 1:
+            row = row[0]
+        return {"seal": row[0], "document": sha(row[1]), "serial": row[2]} if row else {}
+
     def store(self, m):
+        """As SQL does: over what the vault was told, and later than it."""
+        now, last = self.newest(), time.time_ns() // 1000 + DAY_US
+        follows = now.get("serial", 0) if now.get("serial", 0) <= last else 0
+        self.overs.append(m["over"])
         if self.refuse:
             return "REFUSED", {"failure": test_vault.FAILURES[self.refuse], "message": "no\n[{}]"}
+        if m["over"] != now.get("document", NONE) or not follows < m["serial"] <= last:
+            return "REFUSED", {"failure": test_vault.FAILURES["HASH_MISMATCH"], "message": "read it again"}
         self.rows.append(m)
         return "OK", {}
 
@@ -148,13 +162,78 @@ def test_an_older_document_is_no_more(ctl, admind, stored):
     old = stored.rows[-1]
     assert put(ctl, admind, stored, b'{"rules": []}')["_"] == "ACCESS_STATE"
     refused(check(admind, old), "CONFLICT")
-    # nor is it the one that a change was made from
-    stored.bring = old["seal"]
-    refused(put(ctl, admind, stored, b"{}", seen=sha(old["document"])), "HASH_MISMATCH")
-    stored.bring = b""
+    # but it locks nobody out
+    newest = stored.rows[-1]
+    stored.bring = (old["seal"], old["document"], newest["serial"] + 1)
+    refused(put(ctl, admind, stored, b"{}", seen=sha(b"something else")), "HASH_MISMATCH")
     refused(put(ctl, admind, stored, b"{}", seen=NONE), "HASH_REQUIRED")
-    assert put(ctl, admind, stored, b"{}", seen=sha(b'{"rules": []}'))["_"] == "ACCESS_STATE"
+    assert put(ctl, admind, stored, b'{"x": 1}', seen=sha(old["document"]))["_"] == "ACCESS_STATE"
     stored.bring = None
+    row = stored.rows[-1]
+    assert row["serial"] > newest["serial"] + 1 and stored.overs[-1] == sha(old["document"])
+    assert check(admind, row)["_"] == "OK"
+    for before in (old, newest):
+        refused(check(admind, before), "CONFLICT")
+
+
+FAR = 10 * 365 * DAY_US
+
+
+@pytest.mark.parametrize("ahead,follows", [
+    (-1000000, False), (3600 * 1000000, True), (DAY_US - 60000000, True), (DAY_US + 3600 * 1000000, False), (FAR, False)])
+def test_a_forged_row_locks_nobody_out(ctl, admind, stored, ahead, follows):
+    """Its serial counts, but not as far as to use up the numbers; and what was sealed before holds no more."""
+    assert put(ctl, admind, stored, b'{"mine": 1}')["_"] == "ACCESS_STATE"
+    mine = stored.rows[-1]
+    serial = time.time_ns() // 1000 + ahead
+    forged = b'{"x": "forged"}'
+    # (SQL names no serial that is dated more than a day ahead; a hostile admind may.)
+    stored.bring = (os.urandom(len(mine["seal"])), forged, serial)
+    refused(put(ctl, admind, stored, b"{}", seen=sha(b"something else")), "HASH_MISMATCH")
+    refused(put(ctl, admind, stored, b"{}", seen=NONE), "HASH_REQUIRED")
+    m = put(ctl, admind, stored, b'{"next": 1}', seen=sha(forged))
+    assert m["_"] == "ACCESS_STATE", m
+    stored.bring = None
+    row = stored.rows[-1]
+    assert row["over"] == sha(forged) and row["serial"] > mine["serial"]
+    assert (row["serial"] == serial + 1) is follows
+    assert row["serial"] <= time.time_ns() // 1000 + DAY_US
+    assert check(admind, row)["_"] == "OK"
+    refused(check(admind, mine), "CONFLICT")
+
+
+def test_what_the_vault_knows_counts_as_seen(ctl, admind, stored):
+    """Over a forged row, and after all rows are gone."""
+    known = stored.rows[-1]
+    stored.bring = (b"\2forged", b'{"x": 1}', known["serial"] + 1)
+    assert put(ctl, admind, stored, b"{}", seen=sha(known["document"]))["_"] == "ACCESS_STATE"
+    assert stored.overs[-1] == sha(b'{"x": 1}')
+    known = stored.rows[-1]
+    stored.bring = ()
+    refused(put(ctl, admind, stored, b"{}", seen=sha(b"something else")), "HASH_MISMATCH")
+    assert put(ctl, admind, stored, b"{}", seen=sha(known["document"]))["_"] == "ACCESS_STATE"
+    # who reads a database without a document can name none
+    assert put(ctl, admind, stored, b'{"y": 1}', seen=NONE)["_"] == "ACCESS_STATE"
+    assert stored.overs[-2:] == [NONE, NONE]
+    stored.bring = None
+    assert stored.rows[-1]["serial"] > stored.rows[-2]["serial"] > known["serial"]
+    refused(check(admind, known), "CONFLICT")
+    assert check(admind, stored.rows[-1])["_"] == "OK"
+
+
+def test_two_at_the_same_moment(ctl, web, admind, token, stored):
+    """Both were made from the same document, and both readings came before the first was stored."""
+    assert put(ctl, admind, stored, b'{"base": 1}')["_"] == "ACCESS_STATE"
+    base = stored.newest()
+    load, admind.on_access_load = admind.on_access_load, lambda m: ("ACCESS_SEALED", base)
+    first = put(web, admind, stored, b'{"first": 1}', token, seen=base["document"])
+    assert first["_"] == "ACCESS_STATE"
+    second = put(ctl, admind, stored, b'{"second": 1}', seen=base["document"])
+    admind.on_access_load = load
+    refused(second, "HASH_MISMATCH")
+    assert "read it again" in second["message"]
+    assert stored.overs[-2:] == [base["document"]] * 2, "the second met the first in the database"
+    assert stored.rows[-1]["document"] == b'{"first": 1}'
     assert check(admind, stored.rows[-1])["_"] == "OK"
 
 
@@ -183,5 +262,6 @@ def test_after_a_restart(vault, stored):
     with test_vault.Admind.open(table, vault, "admind", "admind-vault", "admind") as a, \
             test_vault.Peer(table, test_vault.socket_as(0, [], vault.run("admind-vault", "ctl.sock"))) as c:
         again = Stored(a)
-        again.bring = b"\2" + b"another vault's seal" * 5
+        again.bring = (b"\2" + b"another vault's seal" * 5, b"shown of that row", 1)
+        refused(put(c, a, again, b"{}", seen=sha(b"something else")), "HASH_MISMATCH")
         assert put(c, a, again, b"{}", seen=sha(b"shown of that row"))["_"] == "ACCESS_STATE"

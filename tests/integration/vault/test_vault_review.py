@@ -48,7 +48,8 @@ class Policies:
 
     def __init__(self, admind):
         self.stored, self.bring, self.first, self.refuse = [], None, b"", False
-        admind.on_policy_load = lambda m: ("POLICY_SEALED", {"seal": self.now()})
+        self.serial, self.forged = 0, None      # of the newest row; of one that somebody wrote
+        admind.on_policy_load = lambda m: ("POLICY_SEALED", {"seal": self.now(), "serial": self.newest()})
         admind.on_policy_store = self.store
         admind.on_content_get = lambda m: ("CONTENT", dict(
             zip(("kind", "state", "preimage"), admind.requests[m["approval"]]),
@@ -60,8 +61,14 @@ class Policies:
     def store(self, m):
         if self.refuse:
             return "REFUSED", {"failure": test_vault.FAILURES["STORAGE_UNAVAILABLE"], "message": "no"}
+        if m["over"] != self.newest() or m["serial"] <= self.newest():      # as SQL does
+            return "REFUSED", {"failure": test_vault.FAILURES["HASH_MISMATCH"], "message": "read it again"}
         self.stored.append(m["seal"])
+        self.serial, self.forged = m["serial"], None
         return "OK", {}
+
+    def newest(self):
+        return self.serial if self.forged is None else self.forged
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +79,7 @@ def policies(admind):
 @pytest.fixture(autouse=True)
 def honest(policies):
     yield
-    policies.bring, policies.first, policies.refuse = None, b"", False
+    policies.bring, policies.first, policies.refuse, policies.forged = None, b"", False, None
 
 
 def state(peer, admind, token=""):
@@ -305,6 +312,64 @@ def test_an_older_policy_is_no_more(ctl, admind, policies):
         refused(auto(admind, request), "FORBIDDEN")
         assert state(ctl, admind)["tool"] == REQUIRE    # and that is what is shown
     assert request not in admind.decisions
+
+
+def test_two_set_it_at_the_same_moment(ctl, web, admind, token, policies):
+    """Both were made from the same policy. The second one is refused and told, also if it only takes away: in
+    force is what the first person set."""
+    set_policy(ctl, admind)
+    seen, count = state(ctl, admind)["seal"], len(policies.stored)
+    store, late = admind.on_policy_store, []
+
+    def meanwhile(m):
+        """The second one's request comes while the first one's is being stored."""
+        admind.on_policy_store = store
+        late.append(set_policy(ctl, admind, SECOND, SECOND, SECOND, seen=seen))
+        return store(m)
+
+    admind.on_policy_store = meanwhile
+    first = set_policy(web, admind, REQUIRE, SECOND, REQUIRE, token=token, seen=seen)
+    assert (first["_"], first["module"]) == ("POLICY_STATE", SECOND)
+    refused(late[0], "HASH_MISMATCH")
+    assert "read it again" in late[0]["message"]
+    m = state(ctl, admind)
+    assert (m["tool"], m["module"], m["actor"]) == (REQUIRE, SECOND, "admin")
+    assert len(policies.stored) == count + 1
+    refused(set_policy(ctl, admind, SECOND, SECOND, SECOND, seen=seen), "HASH_MISMATCH")
+    assert set_policy(ctl, admind)["_"] == "POLICY_STATE"
+
+
+def test_another_node_s_vault_sets_it_at_the_same_moment(ctl, admind, policies):
+    """The row is another one by the time this vault's is stored: the request says which row was read."""
+    set_policy(ctl, admind, AUTOMATIC)
+    base, overs = policies.newest(), []
+    store = admind.on_policy_store
+
+    def meanwhile(m):
+        overs.append(m["over"])
+        policies.forged = base + 1      # the other's row
+        return store(m)
+
+    admind.on_policy_store = meanwhile
+    refused(set_policy(ctl, admind, AUTOMATIC, AUTOMATIC), "HASH_MISMATCH")
+    admind.on_policy_store, policies.forged = store, None
+    assert overs == [base]
+    assert state(ctl, admind)["module"] == REQUIRE, "it gives more than there was, so it is not in force"
+    assert set_policy(ctl, admind)["_"] == "POLICY_STATE"
+
+
+def test_a_forged_row_of_later(ctl, admind, policies):
+    set_policy(ctl, admind)
+    for bring in (b"", b"\2forged"):
+        policies.bring, policies.forged = bring, policies.serial + 3600 * 1000000
+        assert set_policy(ctl, admind)["_"] == "POLICY_STATE"
+        policies.bring = None
+    # its serial is not followed to the year 2200
+    before, policies.forged = policies.serial, 2 ** 62
+    refused(set_policy(ctl, admind), "HASH_MISMATCH")
+    policies.forged = None
+    assert set_policy(ctl, admind)["_"] == "POLICY_STATE"
+    assert before < policies.serial < before + 86400 * 1000000
 
 
 # --- two persons ---

@@ -243,20 +243,29 @@ change_during_a_reading(void **unused)
 static void
 seal_is_given_back(void **unused)
 {
+	static const struct ipc_hash none;
 	struct ipc_access_load m = {0};
 	struct ipc_access_sealed s;
+	struct ipc_hash h;
 
 	assert_int_equal(
 	    access_store_message(&vault, fake_frame(IPC_ACCESS_LOAD, R, &m)),
 	    0);
-	fake_db_row("s", "SEAL");
+	sha256("{}", 2, &h);
+	fake_db_row("shi", "SEAL", &h, (int64_t)SERIAL);
 	fake_db_answer("access_load");
 	assert_int_equal(fake_took(f.vault, IPC_ACCESS_SEALED, &s), R);
 	assert_true(ipc_streq(s.seal, "SEAL"));
+	assert_memory_equal(&s.document, &h, sizeof(h));
+	assert_int_equal(s.serial, SERIAL);
+	/* no document, and a row that is void */
 	(void)access_store_message(&vault, fake_frame(IPC_ACCESS_LOAD, R, &m));
+	fake_db_row("nni", (int64_t)SERIAL);
 	fake_db_answer("access_load");
 	(void)fake_took(f.vault, IPC_ACCESS_SEALED, &s);
 	assert_int_equal(s.seal.n, 0);
+	assert_memory_equal(&s.document, &none, sizeof(none));
+	assert_int_equal(s.serial, SERIAL);
 }
 
 static void
@@ -267,6 +276,7 @@ stores(uint64_t serial, const char *document)
 	    .seal = ipc_str("SEAL"),
 	    .document = ipc_str(document)};
 
+	sha256("{\"over\":1}", 10, &m.over);
 	assert_int_equal(
 	    access_store_message(&vault, fake_frame(IPC_ACCESS_STORE, R, &m)),
 	    0);
@@ -291,6 +301,9 @@ document_is_stored(void **unused)
 	fake_db_is("access_store", 4, "SEAL");
 	assert_int_equal(fake_db_elements("access_store", 5), 2);
 	assert_int_equal(fake_db_elements("access_store", 6), 2);
+	sha256("{\"over\":1}", 10, &h);
+	assert_memory_equal(
+	    fake_db_bytes("access_store", 7).p, h.b, sizeof(h.b));
 	fake_db_row("n");
 	fake_db_answer("access_store");
 	/* The answer comes when the document holds here. */
@@ -354,6 +367,12 @@ invalid_document_is_not_stored(void **unused)
 	check_compiles(&(struct said_document){0});
 	fake_db_fail("access_store", FAILURE_CONFLICT, "the name pocket means");
 	refused_with(FAILURE_CONFLICT, "the name pocket means");
+	/* another administrator was first */
+	stores(SERIAL, "{}");
+	check_compiles(&(struct said_document){0});
+	fake_db_fail("access_store", FAILURE_HASH_MISMATCH,
+	    "the access document was changed meanwhile: read it again");
+	refused_with(FAILURE_HASH_MISMATCH, "read it again");
 }
 
 /* ---- gateways ---- */

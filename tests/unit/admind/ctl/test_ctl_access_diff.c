@@ -61,6 +61,19 @@ rows(void **state)
 		"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"a\",\"b\"]}"
 		"]}",
 		"~ permission set s: allow; allow a, b\n"},
+	    /* an empty list has no place */
+	    {"",
+		"{\"permission_sets\":[{\"name\":\"s\",\"scopes\":[\"manage\"],"
+		"\"allow\":[\"*\"],\"deny\":[]}]}",
+		"+ permission set s; scopes manage; allow *\n"},
+	    {"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"*\"],\"deny\":"
+	     "["
+	     "\"a\"]}]}",
+		"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"*\"],"
+		"\"deny\":[]}]}",
+		"~ permission set s: deny; allow *\n"},
+	    {"", "{\"permission_sets\":[{\"name\":\"s\",\"scopes\":[]}]}",
+		"+ permission set s\n"},
 	    {"{\"rules\":[{\"issuer\":\"a\",\"claim\":\"any\",\"set\":\"s\"},"
 	     "{\"issuer\":\"b\",\"claim\":\"any\",\"set\":\"s\"}]}",
 		"{\"rules\":[{\"issuer\":\"b\",\"claim\":\"any\",\"set\":\"s\"}"

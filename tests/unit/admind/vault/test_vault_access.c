@@ -6,7 +6,7 @@
 
 static struct keys keys, other;
 
-#define DAY  ACCESS_AHEAD_MAX_US
+#define DAY  SERIALS_AHEAD_MAX_US
 #define YEAR (365 * DAY)
 #define NOW  (50 * YEAR)
 
@@ -27,8 +27,8 @@ made(const struct access *newest, char c, uint64_t now, struct buf *seal)
 	struct access a;
 	struct err e;
 
-	assert_int_equal(
-	    access_make(&keys, newest, &h, ipc_str("anna"), now, seal, &a, &e),
+	assert_int_equal(access_make(&keys, newest, 0, &h, ipc_str("anna"), now,
+			     seal, &a, &e),
 	    0);
 	return a;
 }
@@ -97,8 +97,8 @@ another_s(void **state)
 		    access_read(&keys, ipc_bytes(seal.p, n), &a, &e), -1);
 		assert_int_equal(e.failure, FAILURE_NOT_APPROVED);
 	}
-	assert_int_equal(access_make(&other, &newest, &h, ipc_str("eve"), NOW,
-			     &foreign, &a, &e),
+	assert_int_equal(access_make(&other, &newest, 0, &h, ipc_str("eve"),
+			     NOW, &foreign, &a, &e),
 	    0);
 	assert_int_equal(check(&foreign, 'a', NOW, &newest, &e), -1);
 	assert_int_equal(e.failure, FAILURE_NOT_APPROVED);
@@ -180,6 +180,52 @@ clock_ahead(void **state)
 	buf_free(&seal);
 }
 
+/* A row that the vault did not seal: the next document follows it, so that the
+ * database takes it, and is still newer than all that the vault knows. */
+static void
+stored_serials(void **state)
+{
+	static const struct {
+		uint64_t newest, stored, serial;
+	} cases[] = {
+	    {0, 0, NOW},
+	    {0, NOW - 1, NOW},
+	    {0, NOW, NOW + 1},
+	    {0, NOW + 5, NOW + 6},
+	    {NOW + 9, NOW + 5, NOW + 10},
+	    {NOW + 5, NOW + 9, NOW + 10},
+	    {NOW - 5, NOW - 9, NOW},
+	    /* no further than the vault itself lets a document be ahead */
+	    {0, NOW + DAY - 1, NOW + DAY},
+	    {0, NOW + DAY, NOW},
+	    {NOW + 5, NOW + DAY, NOW + 6},
+	    {NOW + 5, NOW + 10 * YEAR, NOW + 6},
+	    {0, INT64_MAX, NOW},
+	    {0, UINT64_MAX, NOW},
+	};
+	struct ipc_hash h = hash('a');
+	struct buf seal;
+	struct access a;
+	struct err e;
+
+	buf_init(&seal, ACCESS_SEAL_MAX);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct access newest = {.serial = cases[i].newest};
+
+		assert_int_equal(
+		    serials_next(cases[i].newest, cases[i].stored, NOW),
+		    cases[i].serial);
+		assert_int_equal(access_make(&keys, &newest, cases[i].stored,
+				     &h, ipc_str("anna"), NOW, &seal, &a, &e),
+		    0);
+		assert_int_equal(a.serial, cases[i].serial);
+		assert_false(access_ahead(&a, NOW));
+		assert_int_equal(check(&seal, 'a', NOW, &newest, &e), 0);
+		assert_int_equal(newest.serial, cases[i].serial);
+	}
+	buf_free(&seal);
+}
+
 static void
 actors(void **state)
 {
@@ -192,16 +238,16 @@ actors(void **state)
 	memset(name, 'a', sizeof(name));
 	buf_init(&seal, ACCESS_SEAL_MAX);
 	assert_int_equal(
-	    access_make(&keys, &newest, &h, ipc_str(""), NOW, &seal, &a, &e),
+	    access_make(&keys, &newest, 0, &h, ipc_str(""), NOW, &seal, &a, &e),
 	    -1);
 	assert_int_equal(e.failure, FAILURE_INVALID_PARAMS);
-	assert_int_equal(access_make(&keys, &newest, &h,
+	assert_int_equal(access_make(&keys, &newest, 0, &h,
 			     ipc_bytes(name, sizeof(name)), NOW, &seal, &a, &e),
 	    -1);
 	assert_int_equal(seal.len, 0);
 	assert_int_equal(
-	    access_make(&keys, &newest, &h, ipc_bytes(name, ACCESS_ACTOR_MAX),
-		NOW, &seal, &a, &e),
+	    access_make(&keys, &newest, 0, &h,
+		ipc_bytes(name, ACCESS_ACTOR_MAX), NOW, &seal, &a, &e),
 	    0);
 	assert_int_equal(
 	    access_read(&keys, ipc_bytes(seal.p, seal.len), &a, &e), 0);
@@ -217,6 +263,7 @@ main(void)
 	    cmocka_unit_test(another_s),
 	    cmocka_unit_test(bad_bodies),
 	    cmocka_unit_test(clock_ahead),
+	    cmocka_unit_test(stored_serials),
 	    cmocka_unit_test(actors),
 	};
 

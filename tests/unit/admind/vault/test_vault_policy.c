@@ -14,7 +14,7 @@ made(const struct policy *newest, uint8_t tool, uint64_t now, struct buf *seal)
 	struct policy p;
 	struct err e;
 
-	assert_int_equal(policy_make(&keys, newest, mode, 2, ipc_str("anna"),
+	assert_int_equal(policy_make(&keys, newest, 0, mode, 2, ipc_str("anna"),
 			     now, seal, &p, &e),
 	    0);
 	return p;
@@ -103,27 +103,28 @@ refusals(void **state)
 	policy_default(&p);
 	buf_init(&seal, POLICY_SEAL_MAX);
 	assert_int_equal(
-	    policy_make(&keys, &p, none, 1, ipc_str("a"), 1, &seal, &q, &e),
+	    policy_make(&keys, &p, 0, none, 1, ipc_str("a"), 1, &seal, &q, &e),
 	    -1);
 	assert_int_equal(
-	    policy_make(&keys, &p, more, 1, ipc_str("a"), 1, &seal, &q, &e),
+	    policy_make(&keys, &p, 0, more, 1, ipc_str("a"), 1, &seal, &q, &e),
 	    -1);
 	assert_int_equal(
-	    policy_make(&keys, &p, good, 0, ipc_str("a"), 1, &seal, &q, &e),
+	    policy_make(&keys, &p, 0, good, 0, ipc_str("a"), 1, &seal, &q, &e),
 	    -1);
-	assert_int_equal(policy_make(&keys, &p, good, REVIEW_DAYS_MAX + 1,
+	assert_int_equal(policy_make(&keys, &p, 0, good, REVIEW_DAYS_MAX + 1,
 			     ipc_str("a"), 1, &seal, &q, &e),
 	    -1);
 	assert_int_equal(
-	    policy_make(&keys, &p, good, 1, ipc_str(""), 1, &seal, &q, &e), -1);
-	assert_int_equal(policy_make(&keys, &p, good, 1,
+	    policy_make(&keys, &p, 0, good, 1, ipc_str(""), 1, &seal, &q, &e),
+	    -1);
+	assert_int_equal(policy_make(&keys, &p, 0, good, 1,
 			     ipc_bytes(name, sizeof(name)), 1, &seal, &q, &e),
 	    -1);
 	assert_int_equal(seal.len, 0);
 	/* the longest name fits */
 	assert_int_equal(
-	    policy_make(&keys, &p, good, 1, ipc_bytes(name, POLICY_ACTOR_MAX),
-		1, &seal, &q, &e),
+	    policy_make(&keys, &p, 0, good, 1,
+		ipc_bytes(name, POLICY_ACTOR_MAX), 1, &seal, &q, &e),
 	    0);
 	take(&p, &seal);
 	assert_int_equal(strlen(p.actor), POLICY_ACTOR_MAX);
