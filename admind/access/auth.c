@@ -203,8 +203,8 @@ answer_identity(struct link *l, uint64_t request, uint8_t via,
 	struct auth who;
 	struct err err;
 
-	if (auth_principal(
-		l->a, l->listener, via, credential, &who, &err) == -1) {
+	if (auth_principal(l->a, l->listener, via, credential, &who, &err) ==
+	    -1) {
 		auth_refused(l, ipc_bytes(NULL, 0), err.failure);
 		link_refuse(l, request, err.failure, err.text);
 		return;

@@ -111,8 +111,7 @@ issuer_of(const struct admind *a, const struct claims *claims,
 {
 	const struct issuer *s = issuers_named(a->access->now, claims->issuer);
 
-	return s != NULL &&
-		(via == VIA_TICKET ? s->bound : s->via == via) &&
+	return s != NULL && (via == VIA_TICKET ? s->bound : s->via == via) &&
 		(s->listeners & 1u << listener) != 0
 	    ? s
 	    : NULL;
@@ -417,8 +416,8 @@ identities_admit(struct admind *a, struct ipc_bytes fields,
 	credential_hash(VIA_TICKET, ticket, strlen(ticket), &h);
 	name_person(principal, s, &claims);
 	if (people_credential(&a->identities->people, &h) == NULL &&
-	    remember(a, s, set, &claims, &h,
-		ipc_bytes(session.p, session.len), principal, err) == -1)
+	    remember(a, s, set, &claims, &h, ipc_bytes(session.p, session.len),
+		principal, err) == -1)
 		goto out;
 	c = people_credential(&a->identities->people, &h);
 	set_times(c, session_end(s, &claims, &b));

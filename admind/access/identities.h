@@ -9,10 +9,11 @@
 #ifndef IDENTITIES_H
 #define IDENTITIES_H
 
-#include "bound.h"
+#include "crypto.h"
 #include "op.h"
 #include "people.h"
 
+struct bound_request; /* bound.h */
 struct compiled;
 struct replay;
 
@@ -60,9 +61,9 @@ int identities_learn(struct admind *, enum listener, uint8_t via,
  * admitted. */
 bool identities_bound(struct admind *, struct ipc_bytes fields);
 /*
- * Admits the one request that a token is bound to, after identities_learn() took
- * its claims. 0: the token is used up, and ticket (BOUND_TICKET_LEN + 1 bytes)
- * is remembered in its place, with VIA_TICKET; -1 with err.
+ * Admits the one request that a token is bound to, after identities_learn()
+ * took its claims. 0: the token is used up, and ticket (BOUND_TICKET_LEN + 1
+ * bytes) is remembered in its place, with VIA_TICKET; -1 with err.
  */
 int identities_admit(struct admind *, struct ipc_bytes fields,
     const struct bound_request *, char *ticket, struct err *);

@@ -27,6 +27,7 @@
 #include "access.h"
 #include "activity.h"
 #include "auth.h"
+#include "bound.h"
 #include "credential_hash.h"
 #include "identities.h"
 #include "ids.h"
@@ -227,8 +228,8 @@ admit_all(struct admind *a, struct frames *list, struct ipc_bytes fields,
 			    "the token is bound to one request: a later step "
 			    "needs its ticket");
 		} else if ((rc = ipc_decode(&x->f, &m, &err)) == 0) {
-			rq = (struct bound_request){
-			    m.method, m.target, &m.body};
+			rq =
+			    (struct bound_request){m.method, m.target, &m.body};
 			rc = identities_admit(a, fields, &rq, ticket, &err);
 		}
 		STAILQ_REMOVE_HEAD(list, entry);

@@ -40,8 +40,8 @@ struct bound_request {
 /* Reads a record of enum bound_field, which must outlive the struct. 0, or -1
  * with err (INTERNAL): admind-check does not make such a record. */
 int bound_read(struct bound *, struct ipc_bytes record, struct err *);
-/* Compares a token with a request. resource: our own URL, whose path is /mcp. 0,
- * or -1 with err: UNAUTHENTICATED, or BUSY if the gateway told nothing. */
+/* Compares a token with a request. resource: our own URL, whose path is /mcp.
+ * 0, or -1 with err: UNAUTHENTICATED, or BUSY if the gateway told nothing. */
 int bound_compare(const struct bound *, struct ipc_bytes resource,
     const struct bound_request *, struct err *);
 /* Writes the claims of the person's session: those of the token (enum

@@ -142,8 +142,7 @@ plus(uint64_t a, uint64_t b)
 }
 
 enum replay_verdict
-replay_use(
-    struct replay *r, const struct replay_token *t, uint64_t now_us)
+replay_use(struct replay *r, const struct replay_token *t, uint64_t now_us)
 {
 	struct ipc_hash key;
 	struct room *room;

@@ -21,12 +21,12 @@ enum {
 	ACCESS_NAME_MAX = 32,   /* an issuer's or a set's name */
 	ACCESS_VALUE_MAX = 254, /* an e-mail address, RFC 5321 */
 	/* Bounds of a token. */
-	JWT_MAX = 8 * 1024, /* bytes; proxies allow about as much */
-	JWT_SUB_MAX = 200,  /* "oidc:" NAME ":" SUB fits a principal */
+	JWT_MAX = 8 * 1024,  /* bytes; proxies allow about as much */
+	JWT_SUB_MAX = 200,   /* "oidc:" NAME ":" SUB fits a principal */
 	JWT_METHOD_MAX = 16, /* of `htm`; no method of HTTP has more */
 	JWT_URL_MAX = ACCESS_URL_MAX + 2048, /* of `htu`: http1 reads targets
 					      * of 2 KiB */
-	JWT_ID_MAX = 256, /* of `jti`; UUIDs have 36 */
+	JWT_ID_MAX = 256,                    /* of `jti`; UUIDs have 36 */
 	/* The longest life of a bound token, in s. The Worker gives 60. A
 	 * longer one is remembered for longer, for each request. */
 	JWT_BOUND_LIFE_MAX_S = 120,

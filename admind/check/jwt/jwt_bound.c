@@ -29,8 +29,8 @@ static const struct doc_node *
 graphic(const struct doc *d, const char *name, size_t max, struct err *e)
 {
 	const struct doc_node *v = jwt_claims_get(d, name);
-	bool good = v != NULL && v->kind == DOC_STRING && v->len > 0 &&
-	    v->len <= max;
+	bool good =
+	    v != NULL && v->kind == DOC_STRING && v->len > 0 && v->len <= max;
 
 	for (size_t i = 0; good && i < v->len; i++)
 		good = v->str[i] >= '!' && v->str[i] <= '~';
