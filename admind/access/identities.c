@@ -104,7 +104,7 @@ identities_known(struct admind *a, uint8_t via, struct ipc_bytes credential)
 }
 
 /* Returns the issuer of remembered claims, if it serves this listener. A ticket
- * is of an issuer that binds, in whatever header its tokens come. */
+ * is of an issuer that binds, whose tokens may come in either header. */
 static const struct issuer *
 issuer_of(const struct admind *a, const struct claims *claims,
     enum listener listener, uint8_t via)
@@ -374,7 +374,7 @@ session_end(
 
 /*
  * The rules and the withdrawal were judged a moment ago (identities_learn).
- * Comparing comes before using: somebody who read the token can't use it up for
+ * Comparing comes before using: a thief of the token can't use it up for
  * its owner by a request that it does not fit.
  */
 int

@@ -18,8 +18,8 @@
  * token is asked about again.
  *
  * A token that is bound to one request is checked once, too, but each of its
- * frames is admitted for itself: they are requests of several senders, of which
- * one at most is the one that the token is for.
+ * frames is admitted for itself: it is for one request at most, and the others
+ * are another sender's.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  *
  * A token was read on its way to us. Its reader sends it with another method,
  * path, query or body, or sends it to us through another gateway. All four are
- * compared here, byte by byte, with what the gateway received. The URL begins
+ * compared here, byte by byte, with the request that came. The URL begins
  * with our own resource, never with a host that a request names.
  *
- * A ticket stands for a person until the session's end, so it must not be
+ * A ticket is good for a person until the session's end, so it must not be
  * guessed: it is a MAC under a key that no other process has and that ends with
  * this one. It is made of the session's claims, so equal sessions have equal
  * tickets, and a session that differs in anything that a rule looks at has

@@ -1,7 +1,7 @@
 /*
- * A signed token that is bound to one request (docs/decisions/0098): what it is
- * bound to, the comparison with a request, and the ticket for the rest of that
- * request. Pure: bytes in, structs out.
+ * A signed token that is bound to one request (docs/decisions/0098): its
+ * members that bind, the comparison with a request, and the ticket for the rest
+ * of that request. Pure: bytes in, structs out.
  *
  *  bound.c   this
  *  replay.h  the tokens that were used

@@ -4,9 +4,9 @@
  * A token that was used must not be used again. Three moments could let one
  * through:
  *
- * - The memory is full. Forgetting the oldest would let whoever has many good
- *   tokens choose what is forgotten. So nothing is forgotten before its time.
- *   The room is an issuer's own, so its people take none of others'.
+ * - The memory is full. Forgetting the oldest would let the owner of many
+ *   good tokens choose which are forgotten. So none is forgotten before its
+ *   time. The room is an issuer's own, so its people take no other's.
  * - The process started. It knows nothing of tokens that were used before. Such
  *   a token had passed the check that `iat` is at most the leeway ahead of our
  *   clock, so its `iat` is below the start and the leeway. All of these are
@@ -101,7 +101,7 @@ replay_free(struct replay *r)
 	free(r);
 }
 
-/* Finds the room of an issuer, or a free one. NULL: there is none. */
+/* Finds the room of an issuer, or a free one. NULL: all are used. */
 static struct room *
 room_of(struct replay *r, struct ipc_bytes name)
 {
@@ -155,8 +155,8 @@ replay_use(struct replay *r, const struct replay_token *t, uint64_t now_us)
 		return REPLAY_PAST;
 	if (t->iat_us < plus(r->started_us, t->leeway_us))
 		return REPLAY_EARLY;
-	/* The wheel would turn to it too early, and hold it too long. Nobody
-	 * accepts such a token. */
+	/* The wheel would turn to it too early. Such a token passes no
+	 * check. */
 	if (t->until_us / US >= now_us / US + WHEEL)
 		return REPLAY_FULL;
 	room = room_of(r, t->issuer);

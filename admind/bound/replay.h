@@ -3,8 +3,8 @@
  * (docs/decisions/0098). No I/O, and no clock but the caller's.
  *
  * A token is known by the SHA-256 of its issuer's name and its `jti`. It is
- * remembered until nobody would accept it any more, and never for less: a full
- * memory takes no new token of that issuer.
+ * remembered until its time is over, and never for less: a full memory takes no
+ * new token of that issuer.
  */
 #ifndef REPLAY_H
 #define REPLAY_H
@@ -50,7 +50,7 @@ void replay_free(struct replay *); /* NULL is harmless */
 /* Uses a token. */
 enum replay_verdict replay_use(
     struct replay *, const struct replay_token *, uint64_t now_us);
-/* Forgets the tokens that nobody accepts any more. */
+/* Forgets the tokens whose time is over. */
 void replay_tick(struct replay *, uint64_t now_us);
 unsigned replay_count(const struct replay *);
 

@@ -13,9 +13,8 @@
 enum {
 	LEEWAY_MAX_S = 300, /* clocks that differ by more are wrong */
 	LEEWAY_S = 60,
-	/* Of a bound issuer. After a start its people wait so long, because a
-	 * token of before could have been used (decision 0098). Its clock is
-	 * a service's, and right. */
+	/* The same for a bound issuer. After a start its people wait so long,
+	 * because a token of before could have been used (decision 0098). */
 	LEEWAY_BOUND_S = 5,
 	AGE_MIN_S = 60,     /* less than the leeway would refuse each token */
 	AGE_MAX_S = 86400,  /* as long as a token may live */

@@ -2,9 +2,8 @@
  * Security argument.
  *
  * The claims are those of a right signature. Here they are only taken apart:
- * admind knows the request and compares. What is missing is refused, so a
- * member that got lost binds nothing less. A digest has one spelling: b64url
- * with spare bits is refused, so no two tokens differ in bytes alone.
+ * admind knows the request and compares. A token that lacks one is refused. A
+ * digest has one spelling: base64url with spare bits is refused.
  *
  * Method and URL are texts without control characters and spaces, since
  * requests have none. `jti` may be any text: it is only digested.
