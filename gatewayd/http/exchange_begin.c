@@ -98,10 +98,10 @@ may_be_bound(const struct gateway *gw, const struct credential *c)
 	return dots == 2;
 }
 
-/* Asks who the sender is. A token that may be bound to this request goes with
- * its method, its target and the digest of its body (decision 0098). The digest
- * is made for strangers, too: the whole body is here already, bounded, and the
- * scan that each body gets costs more. Other listeners pay nothing. */
+/* Asks admind for the sender. A token that may be bound to this request goes
+ * with its method, its target and the digest of its body (decision 0098). The
+ * digest is made for strangers, too: the whole body is here already, bounded,
+ * and the scan that each body gets costs more. Other listeners pay nothing. */
 static void
 ask(struct exchange *ex, const struct http1_request *r)
 {

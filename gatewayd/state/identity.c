@@ -12,7 +12,8 @@
  *
  * A token that is bound to its request is never remembered: a second request
  * with it must reach admind. The answer brings a ticket, which takes its place
- * for what follows (decision 0098), and is remembered like any credential.
+ * for the rest of the request (decision 0098). An answer to a ticket is
+ * remembered like any other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,6 @@ identity_credential(struct credential *c, char *text, enum credential_via via)
 	c->hash = none;
 }
 
-/* A ticket is no secret of its owner's: it is good for this process alone. It
- * is wiped like other credentials. */
 int
 identity_ticket(struct credential *c, const char *ticket)
 {
