@@ -98,7 +98,8 @@ origin(struct ipc_bytes resource)
 static bool
 is_at(struct ipc_bytes url, struct ipc_bytes at, struct ipc_bytes target)
 {
-	return at.n > 0 && url.n > at.n && memcmp(url.p, at.p, at.n) == 0 &&
+	return at.n > 0 && target.n > 0 && target.p[0] == '/' && url.n > at.n &&
+	    memcmp(url.p, at.p, at.n) == 0 &&
 	    same(ipc_bytes(url.p + at.n, url.n - at.n), target);
 }
 
