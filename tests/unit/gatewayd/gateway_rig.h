@@ -39,6 +39,9 @@ static bool attach_fails, access_untold;
 static struct ipc_gw_access access_told; /* comes after GW_CONFIG */
 static unsigned authenticates, last_via; /* of any message with a credential */
 static char last_credential[10 * 1024];
+static char last_request[4096]; /* "METHOD TARGET", or "" if not told */
+static struct ipc_hash last_body;
+static const char *ticket; /* for each token whose request is told, or NULL */
 /* A test's own answer to AUTHORISE; true: it did. */
 static bool (*authorise_hook)(
     struct ipc_peer *, uint64_t request, const struct ipc_authorise *);
@@ -137,6 +140,8 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	assert_int_equal(ipc_decode(f, &m, NULL), 0);
 	authorises++;
 	last_via = m.via;
+	snprintf(last_credential, sizeof(last_credential), "%.*s",
+	    (int)m.credential.n, (const char *)m.credential.p);
 	snprintf(last_args, sizeof(last_args), "%.*s", (int)m.arguments.n,
 	    (const char *)m.arguments.p);
 	snprintf(last_client, sizeof(last_client), "%.*s", (int)m.client.n,
@@ -214,6 +219,13 @@ authenticate(struct ipc_peer *p, struct ipc_frame *f)
 	last_via = who.via;
 	snprintf(last_credential, sizeof(last_credential), "%.*s",
 	    (int)who.credential.n, (const char *)who.credential.p);
+	snprintf(last_request, sizeof(last_request), "%.*s%s%.*s",
+	    (int)who.method.n, (const char *)who.method.p,
+	    who.method.n > 0 ? " " : "", (int)who.target.n,
+	    (const char *)who.target.p);
+	last_body = who.body;
+	if (ticket != NULL && who.method.n > 0)
+		id.ticket = ipc_str(ticket);
 	if (ipc_streq(who.credential, "quoted"))
 		return ipc_refuse(p, f->request, FAILURE_UNAUTHENTICATED,
 		    "not \"a\\b\",\r\n\xc3\xa4", 0);
@@ -457,7 +469,7 @@ setup(void **state)
 	attach_fails = bob_revoked = goes_on = access_untold = false;
 	memset(&access_told, 0, sizeof(access_told));
 	authenticates = last_via = 0;
-	no_more = NULL;
+	no_more = ticket = NULL;
 	authorise_hook = NULL;
 	text_version = 0;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
