@@ -253,7 +253,7 @@ later_steps_need_the_ticket(void **unused)
 	    judging_takes(f.tunnelled, fake_frame(IPC_AUTHORISE, R, &call)));
 }
 
-/* A gateway that was not told of bound tokens: nobody's fault. */
+/* A gateway that does not know yet of bound tokens: the token stays good. */
 static void
 gateway_that_tells_nothing(void **unused)
 {
@@ -309,7 +309,7 @@ other_issuers_are_as_ever(void **unused)
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
 			     ipc_str(T1), &who, &err),
 	    0);
-	/* and a token of it is no ticket */
+	/* its tokens are not tickets */
 	assert_int_equal(
 	    by_ticket(LISTENER_TUNNEL, T1, &who), FAILURE_UNAUTHENTICATED);
 }

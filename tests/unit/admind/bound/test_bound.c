@@ -160,7 +160,7 @@ without_a_query_and_a_body(void **unused)
 	    compare(RESOURCE, "DELETE", "/mcp", ""), FAILURE_UNAUTHENTICATED);
 }
 
-/* The URL's host is the resource's, to the byte, and no part of it moves into
+/* The URL's host is the resource's, to the byte, and its end can't move into
  * the target. */
 static void
 at_our_own_resource(void **unused)
