@@ -1,5 +1,6 @@
 /* A token and a request (bound.h): compared, and the ticket of a session. */
 #include "bound.h"
+#include "bounds.h"
 #include "tlv.h"
 #include "unit.h"
 

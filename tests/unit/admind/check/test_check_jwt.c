@@ -96,7 +96,7 @@ judge(struct check *c, const char *token, size_t n, enum door door)
 static int
 begin(void **state)
 {
-	static char text[32 * 1024], quoted[32 * 1024];
+	static char text[40 * 1024], quoted[40 * 1024];
 	char e[SIGNER_JWK_MAX], r[SIGNER_JWK_MAX], p[SIGNER_JWK_MAX],
 	    d[SIGNER_JWK_MAX], a[SIGNER_JWK_MAX], none[SIGNER_JWK_MAX];
 	struct err err;
