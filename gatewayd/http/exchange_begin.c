@@ -85,13 +85,14 @@ takes_sse(const struct http1_request *r, bool *named)
 }
 
 /* Tells whether a credential may be bound to its request: it has the form of a
- * signed token, and an issuer of this listener binds its tokens. */
+ * signed token, an issuer of this listener binds its tokens, and it is not
+ * remembered, as bound ones never are. */
 static bool
 may_be_bound(const struct gateway *gw, const struct credential *c)
 {
 	unsigned dots = 0;
 
-	if (!gw->access.bound)
+	if (!gw->access.bound || identity_remembered(gw, c))
 		return false;
 	for (const char *p = c->text; *p != '\0'; p++)
 		dots += *p == '.';

@@ -192,6 +192,18 @@ ask_admind(struct gateway *gw, const struct credential *credential,
 	cb(arg, NULL, &no);
 }
 
+bool
+identity_remembered(
+    const struct gateway *gw, const struct credential *credential)
+{
+	const struct identity_cache *c = gw->identities;
+	const struct ipc_hash *h = &credential->hash;
+	unsigned i = h->b[0];
+
+	return c->slot[i].until > now_boot_ms() &&
+	    ct_equal(c->slot[i].credential.b, h->b, sizeof(h->b));
+}
+
 /* Finds the identity. On a hit cb gets a pointer into the cache, not a copy.
  * The identity can't change while cb runs: only an answer from admind writes
  * it, and answers are taken by the loop. */
@@ -200,12 +212,9 @@ identity_ask(struct gateway *gw, const struct credential *credential,
     const struct identity_request *request, identity_cb *cb, void *arg)
 {
 	struct identity_cache *c = gw->identities;
-	const struct ipc_hash *h = &credential->hash;
-	unsigned i = h->b[0];
 
-	if (c->slot[i].until > now_boot_ms() &&
-	    ct_equal(c->slot[i].credential.b, h->b, sizeof(h->b)))
-		cb(arg, &c->slot[i].who, NULL);
+	if (identity_remembered(gw, credential))
+		cb(arg, &c->slot[credential->hash.b[0]].who, NULL);
 	else
 		ask_admind(gw, credential, request, cb, arg);
 }

@@ -5,6 +5,8 @@
 #ifndef IDENTITY_H
 #define IDENTITY_H
 
+#include <stdbool.h>
+
 #include "bytes.h"
 #include "ipc_values.h"
 
@@ -64,6 +66,8 @@ void identity_credential(
 /* Puts a ticket in the place of a credential, in the same memory. 0, or -1: the
  * ticket is longer than the credential, and nothing changed. */
 int identity_ticket(struct credential *, const char *ticket);
+/* Tells whether the next question about this credential needs no admind. */
+bool identity_remembered(const struct gateway *, const struct credential *);
 /* Credential and request are not needed after this returns. NULL: no request
  * came with the credential, or none that it could be bound to. */
 void identity_ask(struct gateway *, const struct credential *,
