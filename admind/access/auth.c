@@ -193,28 +193,47 @@ auth_refused_token(struct link *l, const char *principal, const struct err *err)
 	    err->text, err->failure, 1);
 }
 
-static int
-authenticate(struct link *l, struct ipc_frame *f)
+/* Answers with the owner of a credential. ticket: the credential, if it is one
+ * that the gateway does not have yet; else "". */
+static void
+answer_identity(struct link *l, uint64_t request, uint8_t via,
+    struct ipc_bytes credential, const char *ticket)
 {
-	struct ipc_authenticate m;
 	struct ipc_identity answer = {0};
 	struct auth who;
 	struct err err;
 
-	if (ipc_decode(f, &m, &err) == -1)
-		return -1;
-	if (auth_principal(
-		l->a, l->listener, m.via, m.credential, &who, &err) == -1) {
+	if (auth_principal(l->a, l->listener, via, credential, &who, &err) ==
+	    -1) {
 		auth_refused(l, ipc_bytes(NULL, 0), err.failure);
-		link_refuse(l, m.request, err.failure, err.text);
-		return 0;
+		link_refuse(l, request, err.failure, err.text);
+		return;
 	}
 	answer.principal = ipc_str(who.principal);
 	answer.permission_set = ipc_str(
 	    who.token != NULL ? who.token->set[l->listener] : NAME_LOCAL);
-	answer.cache_ms = cache_ms(who.expires_us);
-	link_answer(l, m.request, IPC_IDENTITY, &answer);
+	/* A gateway keeps answers by the credential that it asked with. A token
+	 * that was good once must not be kept. */
+	answer.cache_ms = ticket[0] == '\0' ? cache_ms(who.expires_us) : 0;
+	answer.ticket = ipc_str(ticket);
+	link_answer(l, request, IPC_IDENTITY, &answer);
+}
+
+static int
+authenticate(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_authenticate m;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	answer_identity(l, m.request, m.via, m.credential, "");
 	return 0;
+}
+
+void
+auth_admitted(struct link *l, uint64_t request, const char *ticket)
+{
+	answer_identity(l, request, VIA_TICKET, ipc_str(ticket), ticket);
 }
 
 /* Sends a gateway's set-up, then every ended session whose own expiry is in the

@@ -21,6 +21,9 @@ bool auth_is_signed(uint8_t via, struct ipc_bytes credential);
 /* Finds the client of a credential. 0, or -1 with err. */
 int auth_principal(struct admind *, enum listener, uint8_t via,
     struct ipc_bytes credential, struct auth *, struct err *);
+/* Answers an AUTHENTICATE whose token was bound to its request: with the
+ * identity and the ticket that is good from now on. */
+void auth_admitted(struct link *, uint64_t request, const char *ticket);
 int auth_load_token(struct admind *, struct err *); /* called at start */
 /* Counts a refusal in the metrics and notes it in the activity log: of a
  * credential if the failure is UNAUTHENTICATED, else of a call of the tool

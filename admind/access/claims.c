@@ -84,6 +84,9 @@ read_field(struct claims *c, const struct tlv *t)
 		return tlv_u64(t, &c->exp_us);
 	case JWT_IAT_US:
 		return tlv_u64(t, &c->iat_us);
+	case JWT_BOUND:
+		c->bound = b;
+		return b.n > 0 ? 0 : -1;
 	default:
 		return -1;
 	}

@@ -102,6 +102,11 @@ read_issuer(struct compiled *c, struct ipc_bytes record, struct err *err)
 				return malformed(err);
 			s->narrows = t.p[0] != 0;
 			break;
+		case ISSUER_BOUND:
+			if (!byte)
+				return malformed(err);
+			s->bound = t.p[0] != 0;
+			break;
 		default: /* admind-check itself will ask for the others */
 			break;
 		}

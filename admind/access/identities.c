@@ -12,17 +12,25 @@
  * A remembered verdict does not say that its owner may come in now. A withdrawn
  * person, and one whose issuer serves another listener, is refused all the
  * same.
+ *
+ * The verdict on a token that is bound to one request is not remembered, since
+ * no second request may have it (decision 0098). In its place a ticket is
+ * remembered, which the requests of one session share. A ticket is good only
+ * with VIA_TICKET, and no header gives that: only a gateway that got it in an
+ * IDENTITY can show it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "access.h"
+#include "bound.h"
 #include "credential_hash.h"
 #include "ended.h"
 #include "identities.h"
 #include "ids.h"
 #include "log.h"
+#include "replay.h"
 #include "tokens.h"
 
 enum {
@@ -36,8 +44,10 @@ identities_start(struct admind *a, struct err *err)
 	struct identities *x = calloc(1, sizeof(*x));
 
 	if (x == NULL || people_init(&x->people) == -1 ||
-	    table_init(&x->withdrawn, PEOPLE_CREDENTIALS_MAX) == -1)
+	    table_init(&x->withdrawn, PEOPLE_CREDENTIALS_MAX) == -1 ||
+	    (x->used = replay_new(now_us())) == NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
+	random_bytes(x->ticket_key, sizeof(x->ticket_key));
 	a->identities = x;
 	return 0;
 }
@@ -93,14 +103,15 @@ identities_known(struct admind *a, uint8_t via, struct ipc_bytes credential)
 	return c != NULL && !over(c);
 }
 
-/* Returns the issuer of remembered claims, if it serves this listener. */
+/* Returns the issuer of remembered claims, if it serves this listener. A ticket
+ * is of an issuer that binds, whose tokens may come in either header. */
 static const struct issuer *
 issuer_of(const struct admind *a, const struct claims *claims,
     enum listener listener, uint8_t via)
 {
 	const struct issuer *s = issuers_named(a->access->now, claims->issuer);
 
-	return s != NULL && s->via == via &&
+	return s != NULL && (via == VIA_TICKET ? s->bound : s->via == via) &&
 		(s->listeners & 1u << listener) != 0
 	    ? s
 	    : NULL;
@@ -133,7 +144,8 @@ identities_find(struct admind *a, enum listener listener, uint8_t via,
 
 	if (ready(a, err) == -1)
 		return NULL;
-	if (!issuers_serve(a->access->now, listener, via)) {
+	if (via != VIA_TICKET &&
+	    !issuers_serve(a->access->now, listener, via)) {
 		no_issuer(via, err);
 		return NULL;
 	}
@@ -146,6 +158,13 @@ identities_find(struct admind *a, enum listener listener, uint8_t via,
 	c = people_credential(&a->identities->people, &h);
 	if (credential.n == 0) {
 		err_set(err, FAILURE_UNAUTHENTICATED, "the token is empty");
+		return NULL;
+	}
+	if (c == NULL && via == VIA_TICKET) {
+		/* It was pushed out, or this process is another one. The
+		 * client's next request has a new token. */
+		err_set(err, FAILURE_UNAUTHENTICATED,
+		    "the session of this token is over");
 		return NULL;
 	}
 	if (c == NULL) {
@@ -210,6 +229,13 @@ identities_renamed(struct admind *a)
 
 /* ---- verdicts ---- */
 
+static void
+name_person(char *principal, const struct issuer *s, const struct claims *c)
+{
+	snprintf(principal, PRINCIPAL_MAX + 1, "oidc:%.*s:%.*s", (int)s->name.n,
+	    (const char *)s->name.p, (int)c->sub.n, (const char *)c->sub.p);
+}
+
 /* Copies a short text of the document or of the claims. */
 static void
 keep(char *out, size_t size, struct ipc_bytes text)
@@ -273,16 +299,133 @@ identities_learn(struct admind *a, enum listener listener, uint8_t via,
 	s = issuer_of(a, &claims, listener, via);
 	if (s == NULL)
 		return no_issuer(via, err);
-	snprintf(principal, PRINCIPAL_MAX + 1, "oidc:%.*s:%.*s", (int)s->name.n,
-	    (const char *)s->name.p, (int)claims.sub.n,
-	    (const char *)claims.sub.p);
+	name_person(principal, s, &claims);
 	if (identities_withdrawn(a, principal))
 		return is_withdrawn(err);
 	set = rules_set(a->access->now, &claims);
 	if (set == NULL)
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "no rule of the access document fits this identity");
+	if (s->bound)
+		return 0;
 	return remember(a, s, set, &claims, h, fields, principal, err);
+}
+
+/* ---- tokens that are bound to one request ---- */
+
+bool
+identities_bound(struct admind *a, struct ipc_bytes fields)
+{
+	const struct issuer *s;
+	struct claims claims;
+	struct err err;
+
+	if (claims_read(&claims, fields, &err) == -1)
+		return false;
+	s = issuers_named(a->access->now, claims.issuer);
+	return s != NULL && s->bound;
+}
+
+/* Uses the token up. 0, or -1 with err. */
+static int
+use(struct admind *a, const struct issuer *s, const struct claims *c,
+    const struct bound *b, struct err *err)
+{
+	struct replay_token t = {.issuer = s->name,
+	    .id = b->id,
+	    .iat_us = c->iat_us,
+	    .leeway_us = s->leeway_us,
+	    .until_us = c->exp_us + s->leeway_us};
+
+	switch (replay_use(a->identities->used, &t, now_us())) {
+	case REPLAY_NEW:
+		return 0;
+	case REPLAY_USED:
+		return err_set(err, FAILURE_UNAUTHENTICATED,
+		    "the token was used already: each request needs its own "
+		    "(`jti`)");
+	case REPLAY_PAST:
+		return err_set(err, FAILURE_UNAUTHENTICATED,
+		    "the token is expired: get a new one");
+	case REPLAY_EARLY:
+		/* Not UNAUTHENTICATED: its client did nothing wrong. */
+		return err_set(err, FAILURE_BUSY,
+		    "the token was made before this server started: send the "
+		    "request again with a new token");
+	default:
+		return err_set(err, FAILURE_BUSY,
+		    "too many requests of this issuer's people in a minute");
+	}
+}
+
+/* Returns when a session ends that this token brings. */
+static uint64_t
+session_end(
+    const struct issuer *s, const struct claims *c, const struct bound *b)
+{
+	uint64_t now = now_us();
+	uint64_t last = now + (uint64_t)BOUND_SESSION_MAX_S * 1000 * 1000;
+	uint64_t end = b->session_exp_us;
+
+	if (end == 0)
+		end = c->exp_us > now ? c->exp_us : c->exp_us + s->leeway_us;
+	return end < last ? end : last;
+}
+
+/*
+ * The rules and the withdrawal were judged a moment ago (identities_learn).
+ * Comparing comes before using: a thief of the token can't use it up for
+ * its owner by a request that it does not fit.
+ */
+int
+identities_admit(struct admind *a, struct ipc_bytes fields,
+    const struct bound_request *rq, char *ticket, struct err *err)
+{
+	const struct compiled *d = a->access->now;
+	const struct access_set *set;
+	const struct issuer *s;
+	char principal[PRINCIPAL_MAX + 1];
+	struct credential *c;
+	struct claims claims;
+	struct ipc_hash h;
+	struct bound b;
+	struct buf session;
+	int rc = -1;
+
+	buf_init(&session, IPC_FRAME_MAX);
+	if (claims_read(&claims, fields, err) == -1 ||
+	    bound_read(&b, claims.bound, err) == -1)
+		goto out;
+	s = issuers_named(d, claims.issuer);
+	set = rules_set(d, &claims);
+	if (s == NULL || set == NULL) {
+		err_set(err, FAILURE_BUSY, "the token must be checked again");
+		goto out;
+	}
+	if (bound_compare(&b, d->resource, rq, err) == -1 ||
+	    use(a, s, &claims, &b, err) == -1)
+		goto out;
+	if (bound_session(fields,
+		b.session_exp_us != 0 ? b.session_exp_us : claims.exp_us,
+		&session) == -1) {
+		err_set(err, FAILURE_BUSY, "out of memory");
+		goto out;
+	}
+	bound_ticket(a->identities->ticket_key,
+	    ipc_bytes(session.p, session.len), ticket);
+	credential_hash(VIA_TICKET, ticket, strlen(ticket), &h);
+	name_person(principal, s, &claims);
+	if (people_credential(&a->identities->people, &h) == NULL &&
+	    remember(a, s, set, &claims, &h, ipc_bytes(session.p, session.len),
+		principal, err) == -1)
+		goto out;
+	c = people_credential(&a->identities->people, &h);
+	set_times(c, session_end(s, &claims, &b));
+	c->fresh_boot_ms = c->until_boot_ms; /* nothing checks a ticket again */
+	rc = 0;
+out:
+	buf_free(&session);
+	return rc;
 }
 
 /* Forgets a token whose time is over. Its streams and waiting calls end; its
@@ -321,6 +464,7 @@ identities_tick(struct admind *a)
 
 	if (a->identities == NULL)
 		return;
+	replay_tick(a->identities->used, now_us());
 	LIST_FOREACH(x, &a->identities->people.all, entry)
 		for (c = TAILQ_FIRST(&x->credentials); c != NULL; c = after) {
 			after = TAILQ_NEXT(c, entry);

@@ -9,10 +9,13 @@
 #ifndef IDENTITIES_H
 #define IDENTITIES_H
 
+#include "crypto.h"
 #include "op.h"
 #include "people.h"
 
+struct bound_request; /* bound.h */
 struct compiled;
+struct replay;
 
 struct withdrawn; /* identities_change.c */
 struct identities {
@@ -20,6 +23,10 @@ struct identities {
 	struct table withdrawn; /* principals that may not come in */
 	bool ready; /* `withdrawn` was read since the database came */
 	bool reading, again;
+	/* Tokens that are bound to one request: those that were used, and the
+	 * key of the tickets, which ends with this process. */
+	struct replay *used;
+	uint8_t ticket_key[KEY_LEN];
 };
 
 int identities_start(struct admind *, struct err *);
@@ -49,6 +56,17 @@ struct token *identities_find(struct admind *, enum listener, uint8_t via,
 int identities_learn(struct admind *, enum listener, uint8_t via,
     const struct ipc_hash *, struct ipc_bytes fields, char *principal,
     struct err *);
+/* Returns whether the claims are of an issuer whose tokens are bound to one
+ * request. Then identities_learn() remembers nothing, and each request must be
+ * admitted. */
+bool identities_bound(struct admind *, struct ipc_bytes fields);
+/*
+ * Admits the one request that a token is bound to, after identities_learn()
+ * took its claims. 0: the token is used up, and ticket (BOUND_TICKET_LEN + 1
+ * bytes) is remembered in its place, with VIA_TICKET; -1 with err.
+ */
+int identities_admit(struct admind *, struct ipc_bytes fields,
+    const struct bound_request *, char *ticket, struct err *);
 /* Forgets a token that admind-check refused. Gateways end its streams and
  * waiting calls. A refusal at a listener that the token's issuer does not serve
  * says nothing about the token elsewhere, so the token stays. */

@@ -36,6 +36,16 @@ issuers_at(const struct compiled *c, unsigned listener)
 	    issuers_serve(c, listener, VIA_ASSERTION);
 }
 
+bool
+issuers_bind(const struct compiled *c, unsigned listener)
+{
+	for (unsigned i = 0; c != NULL && i < c->nissuers; i++)
+		if (c->issuer[i].bound &&
+		    (c->issuer[i].listeners & 1u << listener) != 0)
+			return true;
+	return false;
+}
+
 void
 issuers_put(
     const struct compiled *c, unsigned listener, uint8_t via, struct buf *out)

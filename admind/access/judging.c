@@ -16,6 +16,10 @@
  *
  * A verdict that was asked for under another document counts for nothing: the
  * token is asked about again.
+ *
+ * A token that is bound to one request is checked once, too, but each of its
+ * frames is admitted for itself: it is for one request at most, and the others
+ * are another sender's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +27,7 @@
 #include "access.h"
 #include "activity.h"
 #include "auth.h"
+#include "bound.h"
 #include "credential_hash.h"
 #include "identities.h"
 #include "ids.h"
@@ -203,6 +208,42 @@ refuse_all(struct admind *a, struct frames *list, const char *principal,
 	}
 }
 
+/* Admits the frames of a token that is bound to one request. Only a request's
+ * first frame can be the one. */
+static void
+admit_all(struct admind *a, struct frames *list, struct ipc_bytes fields,
+    const char *principal)
+{
+	char ticket[BOUND_TICKET_LEN + 1];
+	struct ipc_authenticate m;
+	struct bound_request rq;
+	struct frames one;
+	struct frame *x;
+	struct err err;
+	int rc;
+
+	while ((x = STAILQ_FIRST(list)) != NULL) {
+		if (x->f.type != IPC_AUTHENTICATE) {
+			rc = err_set(&err, FAILURE_UNAUTHENTICATED,
+			    "the token is bound to one request: a later step "
+			    "needs its ticket");
+		} else if ((rc = ipc_decode(&x->f, &m, &err)) == 0) {
+			rq =
+			    (struct bound_request){m.method, m.target, &m.body};
+			rc = identities_admit(a, fields, &rq, ticket, &err);
+		}
+		STAILQ_REMOVE_HEAD(list, entry);
+		if (rc == 0) {
+			auth_admitted(x->link, x->f.request, ticket);
+			frame_free(a, x);
+			continue;
+		}
+		STAILQ_INIT(&one);
+		STAILQ_INSERT_TAIL(&one, x, entry);
+		refuse_all(a, &one, principal, &err);
+	}
+}
+
 /* Writes a sentence of admind-check as a header may carry it (RFC 6750 section
  * 3: no quotation mark, no backslash, ASCII alone), and short. */
 static void
@@ -274,7 +315,9 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	else if (read_refusal(f, gone, &err))
 		identities_refused(a, listener, g->via, &hash);
 	take_out(g, &mine);
-	if (good)
+	if (good && identities_bound(a, ok.fields))
+		admit_all(a, &mine, ok.fields, principal);
+	else if (good)
 		dispatch_all(a, &mine);
 	else
 		refuse_all(a, &mine, principal, &err);

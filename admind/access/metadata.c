@@ -123,6 +123,7 @@ tell(struct admind *a, enum listener listener, struct ipc_peer *peer)
 	buf_init(&url, IPC_FRAME_MAX / 4);
 	buf_init(&scope, IPC_FRAME_MAX / 4);
 	m.assertion = issuers_serve(c, listener, VIA_ASSERTION);
+	m.bound = issuers_bind(c, listener);
 	if (c != NULL && issuers_at(c, listener)) {
 		put_metadata(&json, c, listener);
 		put_url(&url, c->resource);

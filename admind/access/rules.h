@@ -29,6 +29,7 @@ struct issuer {
 	uint8_t via;                    /* enum credential_via */
 	uint64_t leeway_us, max_age_us; /* max_age_us 0: not asked */
 	bool narrows; /* the token's scopes narrow those of the set */
+	bool bound;   /* each token is bound to one request */
 };
 
 struct rule {
@@ -61,6 +62,7 @@ struct claims {
 	unsigned ngroups;
 	unsigned scopes; /* mask of enum permit_scope; 0 if it names none */
 	uint64_t exp_us, iat_us; /* iat_us 0: not in the token */
+	struct ipc_bytes bound;  /* record of enum bound_field, or empty */
 };
 
 /* Reads the fields of CHECK_ACCESS, which are copied. Returns NULL with err if
@@ -78,6 +80,8 @@ const struct issuer *issuers_named(
 bool issuers_serve(const struct compiled *, unsigned listener, uint8_t via);
 /* Returns whether any issuer serves this listener. */
 bool issuers_at(const struct compiled *, unsigned listener);
+/* Returns whether any issuer of this listener binds its tokens to a request. */
+bool issuers_bind(const struct compiled *, unsigned listener);
 /* Appends the records of those issuers, as fields ACCESS_ISSUER. */
 void issuers_put(
     const struct compiled *, unsigned listener, uint8_t via, struct buf *);

@@ -21,8 +21,15 @@ enum {
 	ACCESS_NAME_MAX = 32,   /* an issuer's or a set's name */
 	ACCESS_VALUE_MAX = 254, /* an e-mail address, RFC 5321 */
 	/* Bounds of a token. */
-	JWT_MAX = 8 * 1024, /* bytes; proxies allow about as much */
-	JWT_SUB_MAX = 200,  /* "oidc:" NAME ":" SUB fits a principal */
+	JWT_MAX = 8 * 1024,  /* bytes; proxies allow about as much */
+	JWT_SUB_MAX = 200,   /* "oidc:" NAME ":" SUB fits a principal */
+	JWT_METHOD_MAX = 16, /* of `htm`; no method of HTTP has more */
+	JWT_URL_MAX = ACCESS_URL_MAX + 2048, /* of `htu`: http1 reads targets
+					      * of 2 KiB */
+	JWT_ID_MAX = 256,                    /* of `jti`; UUIDs have 36 */
+	/* The longest life of a bound token, in s. The Worker gives 60. A
+	 * longer one is remembered for longer, for each request. */
+	JWT_BOUND_LIFE_MAX_S = 120,
 	JWT_GROUPS_MAX = 64
 };
 
@@ -49,7 +56,8 @@ enum issuer_field {
 	ISSUER_CLIENT = 11,    /* accepted azp or client_id; none: any */
 	ISSUER_SCOPES = 12,    /* u8: 1 the token's scopes narrow the set */
 	ISSUER_ID_TOKENS = 13, /* u8: 1 ID tokens are accepted, too */
-	ISSUER_KEY = 14        /* record of enum key_field */
+	ISSUER_KEY = 14,       /* record of enum key_field */
+	ISSUER_BOUND = 15      /* u8: 1 each token is bound to one request */
 };
 
 enum key_field {
@@ -93,7 +101,17 @@ enum jwt_field {
 	JWT_SCOPES = 6, /* u8 mask of enum permit_scope; only if the issuer's
 			 * ISSUER_SCOPES is 1 */
 	JWT_EXP_US = 7, /* u64, Unix time in us, without leeway */
-	JWT_IAT_US = 8  /* u64; absent if the token has no iat */
+	JWT_IAT_US = 8, /* u64; absent if the token has no iat */
+	JWT_BOUND = 9   /* record of enum bound_field, if ISSUER_BOUND is 1 */
+};
+
+/* The request that a token is bound to (docs/decisions/0098). */
+enum bound_field {
+	BOUND_METHOD = 1,        /* htm, 1 to JWT_METHOD_MAX bytes */
+	BOUND_URL = 2,           /* htu, 1 to JWT_URL_MAX bytes */
+	BOUND_BODY = 3,          /* bsha256, 32 bytes */
+	BOUND_ID = 4,            /* jti, 1 to JWT_ID_MAX bytes */
+	BOUND_SESSION_EXP_US = 5 /* u64, Unix time in us; absent as the claim */
 };
 
 #endif

@@ -54,7 +54,8 @@ enum source_op { SOURCE_DISCOVER = 1, SOURCE_IMPORT = 2, SOURCE_AUTHORISE = 3 };
  * good only in the header that its issuer is configured for. */
 enum credential_via {
 	VIA_AUTHORIZATION = 0, /* Authorization: Bearer (RFC 6750) */
-	VIA_ASSERTION = 1      /* Cf-Access-Jwt-Assertion */
+	VIA_ASSERTION = 1,     /* Cf-Access-Jwt-Assertion */
+	VIA_TICKET = 2 /* no header: a ticket of IDENTITY (decision 0098) */
 };
 
 /* The kind of object that is called; also the form of a runner's result. */

@@ -459,6 +459,22 @@ take_share(struct exchange *ex, struct refusal *no)
 	return false;
 }
 
+/* Goes on by the ticket, if the credential was good for one question. false: it
+ * can't be one; *no says so. */
+static bool
+take_ticket(struct exchange *ex, struct refusal *no)
+{
+	int rc = ex->who.ticket[0] == '\0'
+	    ? 0
+	    : identity_ticket(&ex->credential, ex->who.ticket);
+
+	explicit_bzero(ex->who.ticket, sizeof(ex->who.ticket));
+	if (rc < 0)
+		refusal_set(no, FAILURE_INTERNAL, 0,
+		    "admind answered with a ticket that can't be one.");
+	return rc == 0;
+}
+
 void
 exchange_identified(
     void *arg, const struct identity *who, const struct refusal *no)
@@ -473,7 +489,7 @@ exchange_identified(
 
 	if (who != NULL) {
 		ex->who = *who;
-		if (!take_share(ex, &full))
+		if (!take_ticket(ex, &full) || !take_share(ex, &full))
 			no = &full;
 	}
 	/* Read the id first, so that each error can echo it. */

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "credential_read.h"
+#include "crypto.h"
 #include "exchange.h"
 #include "quirk.h"
 
@@ -13,6 +14,8 @@
 static const char *const kept_names[] = {"mcp-protocol-version", "mcp-method",
     "mcp-name", "mcp-session-id", "user-agent", "last-event-id"};
 enum { VERSION, METHOD, NAME, SESSION, AGENT, LAST_EVENT, KEPT };
+
+enum { TARGET_MAX = 2048 }; /* bytes of a target, as http1.h has it */
 
 static char *
 put(char **at, const char *text, size_t n)
@@ -79,6 +82,50 @@ takes_sse(const struct http1_request *r, bool *named)
 			all = true;
 	}
 	return !any || all || *named;
+}
+
+/* Tells whether a credential may be bound to its request: it has the form of a
+ * signed token, an issuer of this listener binds its tokens, and it is not
+ * remembered, as bound ones never are. */
+static bool
+may_be_bound(const struct gateway *gw, const struct credential *c)
+{
+	unsigned dots = 0;
+
+	if (!gw->access.bound || identity_remembered(gw, c))
+		return false;
+	for (const char *p = c->text; *p != '\0'; p++)
+		dots += *p == '.';
+	return dots == 2;
+}
+
+/* Asks admind for the sender. A token that may be bound to this request goes
+ * with its method, its target and the digest of its body (decision 0098). The
+ * digest is made for strangers, too: the whole body is here already, bounded,
+ * and the scan that each body gets costs more. Other listeners pay nothing. */
+static void
+ask(struct exchange *ex, const struct http1_request *r)
+{
+	struct identity_request rq = {.method = http1_method_name(r->method)};
+	struct buf target;
+
+	if (!may_be_bound(ex->gw, &ex->credential)) {
+		identity_ask(
+		    ex->gw, &ex->credential, NULL, exchange_identified, ex);
+		return;
+	}
+	buf_init(&target, TARGET_MAX);
+	buf_puts(&target, r->path);
+	if (r->query != NULL) {
+		buf_putc(&target, '?');
+		buf_puts(&target, r->query);
+	}
+	/* Without memory the target is not whole, and no token is for it. */
+	if (!target.failed)
+		rq.target = ipc_bytes(target.p, target.len);
+	sha256(r->body, r->body_len, &rq.body);
+	identity_ask(ex->gw, &ex->credential, &rq, exchange_identified, ex);
+	buf_free(&target);
 }
 
 static void
@@ -153,5 +200,5 @@ exchange_begin(struct gateway *gw, struct httpd_req *req, bool is_delete)
 	if (ex->unread)
 		exchange_identified(ex, NULL, &no);
 	else
-		identity_ask(gw, &ex->credential, exchange_identified, ex);
+		ask(ex, r);
 }

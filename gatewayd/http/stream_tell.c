@@ -233,7 +233,7 @@ serve(struct stream *s)
 		return;
 	}
 	ask(s);
-	identity_ask(gw, &s->credential, identified, s);
+	identity_ask(gw, &s->credential, NULL, identified, s);
 }
 
 void

@@ -49,6 +49,7 @@ gw_access_take(struct gateway *gw, struct ipc_frame *f)
 		    json_scan(m.metadata.p, m.metadata.n, NULL) < 0)))
 		return -1;
 	a.assertion = m.assertion != 0;
+	a.bound = m.bound != 0;
 	a.resource_metadata = ipc_strdup(m.resource_metadata);
 	a.scope = ipc_strdup(m.scope);
 	a.metadata = m.metadata.n > 0 ? malloc(m.metadata.n) : NULL;

@@ -20,6 +20,7 @@ enum {
 struct gw_access {
 	bool told;      /* admind told, and its link has not ended since */
 	bool assertion; /* Cf-Access-Jwt-Assertion is read here */
+	bool bound;     /* a token may be bound to one request here */
 	char *resource_metadata; /* URL; "": no issuer serves this listener */
 	char *scope;             /* words, or "" */
 	uint8_t *metadata;       /* JSON of RFC 9728 */

@@ -9,6 +9,11 @@
  * admind each time, with the credential itself. Everything is forgotten when
  * admind says that the catalogue changed, and when admind's connection ends. So
  * a revocation holds from then on.
+ *
+ * A token that is bound to its request is never remembered: a second request
+ * with it must reach admind. The answer brings a ticket, which takes its place
+ * for the rest of the request (decision 0098). An answer to a ticket is
+ * remembered like any other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +87,23 @@ identity_credential(struct credential *c, char *text, enum credential_via via)
 	c->hash = none;
 }
 
-static int
-copy(struct ipc_bytes s, char *out)
+int
+identity_ticket(struct credential *c, const char *ticket)
 {
-	if (s.n > PRINCIPAL_MAX)
+	size_t n = strlen(c->text), len = strlen(ticket);
+
+	if (len > n)
+		return -1;
+	explicit_bzero(c->text, n);
+	memcpy(c->text, ticket, len);
+	identity_credential(c, c->text, VIA_TICKET);
+	return 0;
+}
+
+static int
+copy(struct ipc_bytes s, size_t max, char *out)
+{
+	if (s.n > max)
 		return -1;
 	if (s.n > 0)
 		memcpy(out, s.p, s.n);
@@ -108,14 +126,16 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	    ipc_decode(f, &m, NULL) < 0) {
 		refusal_from(&no, f, gone, "admind");
 		q->cb(q->arg, NULL, &no);
-	} else if (copy(m.principal, who.principal) < 0 ||
-	    copy(m.permission_set, who.permission_set) < 0) {
+	} else if (copy(m.principal, PRINCIPAL_MAX, who.principal) < 0 ||
+	    copy(m.permission_set, PRINCIPAL_MAX, who.permission_set) < 0 ||
+	    copy(m.ticket, TICKET_MAX, who.ticket) < 0) {
 		refusal_set(&no, FAILURE_INTERNAL, 0,
 		    "The principal's name is too long.");
 		q->cb(q->arg, NULL, &no);
 	} else {
 		i = q->credential.b[0];
-		if (q->generation == c->generation && m.cache_ms > 0) {
+		if (q->generation == c->generation && m.cache_ms > 0 &&
+		    m.ticket.n == 0) {
 			c->slot[i].credential = q->credential;
 			c->slot[i].who = who;
 			c->slot[i].until = now_boot_ms() +
@@ -130,7 +150,7 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 /* Asks admind about a credential of which nothing is remembered. */
 static void
 ask_admind(struct gateway *gw, const struct credential *credential,
-    identity_cb *cb, void *arg)
+    const struct identity_request *request, identity_cb *cb, void *arg)
 {
 	struct ipc_authenticate m = {
 	    .credential = ipc_str(credential->text), .via = credential->via};
@@ -138,10 +158,16 @@ ask_admind(struct gateway *gw, const struct credential *credential,
 	struct identity_cache *c = gw->identities;
 	struct question *q;
 	struct refusal no;
+	size_t bytes = m.credential.n;
 	uint64_t id;
 
-	if (admind != NULL &&
-	    m.credential.n > CREDENTIALS_ASKED_MAX - c->asked) {
+	if (request != NULL) {
+		m.method = ipc_str(request->method);
+		m.target = request->target;
+		m.body = request->body;
+		bytes += m.target.n;
+	}
+	if (admind != NULL && bytes > CREDENTIALS_ASKED_MAX - c->asked) {
 		refusal_set(&no, FAILURE_BUSY, RETRY_MS,
 		    "Too many credentials are being checked at once.");
 		cb(arg, NULL, &no);
@@ -151,7 +177,7 @@ ask_admind(struct gateway *gw, const struct credential *credential,
 	if (q != NULL) {
 		q->gw = gw;
 		q->credential = credential->hash;
-		q->bytes = m.credential.n;
+		q->bytes = bytes;
 		q->generation = c->generation;
 		q->cb = cb;
 		q->arg = arg;
@@ -166,20 +192,29 @@ ask_admind(struct gateway *gw, const struct credential *credential,
 	cb(arg, NULL, &no);
 }
 
+bool
+identity_remembered(
+    const struct gateway *gw, const struct credential *credential)
+{
+	const struct identity_cache *c = gw->identities;
+	const struct ipc_hash *h = &credential->hash;
+	unsigned i = h->b[0];
+
+	return c->slot[i].until > now_boot_ms() &&
+	    ct_equal(c->slot[i].credential.b, h->b, sizeof(h->b));
+}
+
 /* Finds the identity. On a hit cb gets a pointer into the cache, not a copy.
  * The identity can't change while cb runs: only an answer from admind writes
  * it, and answers are taken by the loop. */
 void
 identity_ask(struct gateway *gw, const struct credential *credential,
-    identity_cb *cb, void *arg)
+    const struct identity_request *request, identity_cb *cb, void *arg)
 {
 	struct identity_cache *c = gw->identities;
-	const struct ipc_hash *h = &credential->hash;
-	unsigned i = h->b[0];
 
-	if (c->slot[i].until > now_boot_ms() &&
-	    ct_equal(c->slot[i].credential.b, h->b, sizeof(h->b)))
-		cb(arg, &c->slot[i].who, NULL);
+	if (identity_remembered(gw, credential))
+		cb(arg, &c->slot[credential->hash.b[0]].who, NULL);
 	else
-		ask_admind(gw, credential, cb, arg);
+		ask_admind(gw, credential, request, cb, arg);
 }

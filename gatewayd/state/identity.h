@@ -5,6 +5,8 @@
 #ifndef IDENTITY_H
 #define IDENTITY_H
 
+#include <stdbool.h>
+
 #include "bytes.h"
 #include "ipc_values.h"
 
@@ -24,7 +26,8 @@ enum {
 	 * Strangers may ask, too. If admind does not read for a while, their
 	 * questions may fill a quarter of its queue at most: a full queue
 	 * (IPC_QUEUE_MAX) would cut the link, and with it everyone's calls. */
-	CREDENTIALS_ASKED_MAX = 4 * 1024 * 1024
+	CREDENTIALS_ASKED_MAX = 4 * 1024 * 1024,
+	TICKET_MAX = 64 /* a ticket has 43 bytes; signed tokens are longer */
 };
 
 /* The proof of its sender that a request shows. */
@@ -34,9 +37,20 @@ struct credential {
 	uint8_t via;          /* enum credential_via */
 };
 
+/* The request that a credential came with. A signed token may be bound to one
+ * request (docs/decisions/0098). */
+struct identity_request {
+	const char *method;
+	struct ipc_bytes target; /* path and query, as they came */
+	struct ipc_hash body;    /* SHA-256 */
+};
+
 struct identity {
 	char principal[PRINCIPAL_MAX + 1];
 	char permission_set[PRINCIPAL_MAX + 1];
+	/* The credential from here on, in the place of the one that was asked
+	 * about; "": that one stays. */
+	char ticket[TICKET_MAX + 1];
 };
 
 /* Gets the identity, or NULL and the reason. Called from the loop, or before
@@ -49,8 +63,14 @@ void identity_cache_drop(struct identity_cache *);
 /* Fills in *c. The text stays the caller's. */
 void identity_credential(
     struct credential *c, char *text, enum credential_via via);
-/* The credential is not needed after this returns. */
-void identity_ask(
-    struct gateway *, const struct credential *, identity_cb *, void *arg);
+/* Puts a ticket in the place of a credential, in the same memory. 0, or -1: the
+ * ticket is longer than the credential, and nothing changed. */
+int identity_ticket(struct credential *, const char *ticket);
+/* Tells whether the next question about this credential needs no admind. */
+bool identity_remembered(const struct gateway *, const struct credential *);
+/* Credential and request are not needed after this returns. NULL: no request
+ * came with the credential, or none that it could be bound to. */
+void identity_ask(struct gateway *, const struct credential *,
+    const struct identity_request *, identity_cb *, void *arg);
 
 #endif

@@ -13,6 +13,9 @@
 enum {
 	LEEWAY_MAX_S = 300, /* clocks that differ by more are wrong */
 	LEEWAY_S = 60,
+	/* The same for a bound issuer. After a start its people wait so long,
+	 * because a token of before could have been used (decision 0098). */
+	LEEWAY_BOUND_S = 5,
 	AGE_MIN_S = 60,     /* less than the leeway would refuse each token */
 	AGE_MAX_S = 86400,  /* as long as a token may live */
 	TYPES_MAX = 8,      /* two are usual */
@@ -26,7 +29,7 @@ static const struct access_member members[] = {{"name", true}, {"issuer", true},
     {"audiences", false}, {"algorithms", false}, {"header", false},
     {"listeners", false}, {"leeway_seconds", false}, {"max_age_seconds", false},
     {"types", false}, {"email", false}, {"clients", false}, {"scopes", false},
-    {"id_tokens", false}, {"jwks", true}, {NULL, false}};
+    {"id_tokens", false}, {"bound", false}, {"jwks", true}, {NULL, false}};
 
 static const char *
 form_algorithm(const uint8_t *p, size_t n)
@@ -185,6 +188,7 @@ access_issuer_read(struct access_doc *a, const struct access_at *issuer,
 	struct access_at at;
 	struct buf record, keys;
 	unsigned fit;
+	bool bound;
 
 	if (!access_object(a, issuer, members))
 		return;
@@ -207,9 +211,12 @@ access_issuer_read(struct access_doc *a, const struct access_at *issuer,
 	    access_word(a, &at, headers, VIA_AUTHORIZATION));
 	at = access_get(a, issuer, "listeners");
 	listeners(a, &at, &record);
+	at = access_get(a, issuer, "bound");
+	bound = access_bool(a, &at);
 	at = access_get(a, issuer, "leeway_seconds");
 	tlv_put_u64(&record, ISSUER_LEEWAY_S,
-	    access_number(a, &at, LEEWAY_MAX_S, LEEWAY_S));
+	    access_number(
+		a, &at, LEEWAY_MAX_S, bound ? LEEWAY_BOUND_S : LEEWAY_S));
 	at = access_get(a, issuer, "max_age_seconds");
 	tlv_put_u64(&record, ISSUER_MAX_AGE_S, max_age(a, &at));
 	at = access_get(a, issuer, "types");
@@ -222,6 +229,7 @@ access_issuer_read(struct access_doc *a, const struct access_at *issuer,
 	access_put_u8(&record, ISSUER_SCOPES, access_word(a, &at, scopes, 0));
 	at = access_get(a, issuer, "id_tokens");
 	access_put_u8(&record, ISSUER_ID_TOKENS, access_bool(a, &at));
+	access_put_u8(&record, ISSUER_BOUND, bound);
 	buf_put(&record, keys.p, keys.len);
 	if (keys.failed)
 		record.failed = true;

@@ -12,12 +12,15 @@
  *   tokens of Cloudflare Access are told by their claims and refused.
  * - `cnf` binds a token to a key of the client. We check no proof of that key,
  *   so the thief of such a token would come in: it is refused.
+ * - A token of a bound issuer lives two minutes at most, and says which request
+ *   it is for (jwt_bound.c).
  *
  * Numbers are read by their digits. 1e300 is a number that is too large, not
  * one that overflowed.
  */
 #include <string.h>
 
+#include "jwt_bound.h"
 #include "jwt_claims.h"
 #include "ipc_values.h"
 #include "num.h"
@@ -133,9 +136,9 @@ seconds(const struct doc_node *v, uint64_t *out)
 	return true;
 }
 
-/* Reads a time that the token may lack. 1, 0 if absent, -1 with err. */
-static int
-get_time(const struct doc *d, const char *name, uint64_t *out, struct err *e)
+int
+jwt_claims_time(
+    const struct doc *d, const char *name, uint64_t *out, struct err *e)
 {
 	const struct doc_node *v = doc_get(d, &d->node[0], name);
 
@@ -156,7 +159,7 @@ times(const struct doc *d, const struct jwt_issuer *is, uint64_t now_us,
 	uint64_t late = now + is->leeway_s;
 	int has;
 
-	if ((has = get_time(d, "exp", &exp, e)) == -1)
+	if ((has = jwt_claims_time(d, "exp", &exp, e)) == -1)
 		return -1;
 	if (has == 0)
 		return refuse(
@@ -168,14 +171,14 @@ times(const struct doc *d, const struct jwt_issuer *is, uint64_t now_us,
 		return refuse(e,
 		    "the token's `exp` is more than 24 hours ahead: its issuer "
 		    "must give it a shorter life");
-	if ((has = get_time(d, "nbf", &nbf, e)) == -1)
+	if ((has = jwt_claims_time(d, "nbf", &nbf, e)) == -1)
 		return -1;
 	if (has == 1 && nbf > late)
 		return refuse(e,
 		    "the token does not hold yet (`nbf`): compare the clocks "
 		    "of "
 		    "this server and of the issuer");
-	if ((has = get_time(d, "iat", &iat, e)) == -1)
+	if ((has = jwt_claims_time(d, "iat", &iat, e)) == -1)
 		return -1;
 	if (has == 1 && iat > late)
 		return refuse(e,
@@ -189,6 +192,15 @@ times(const struct doc *d, const struct jwt_issuer *is, uint64_t now_us,
 		return refuse(e,
 		    "the token is older than the access document allows "
 		    "(max_age_seconds): get a new one");
+	if (is->bound && has == 0)
+		return refuse(e,
+		    "the token has no `iat`, and the access document asks for "
+		    "tokens that are bound to one request");
+	if (is->bound && (exp < iat || exp - iat > JWT_BOUND_LIFE_MAX_S))
+		return err_set(e, FAILURE_UNAUTHENTICATED,
+		    "the token lives longer than %d s, too long for one that "
+		    "is bound to a request: compare `iat` and `exp`",
+		    JWT_BOUND_LIFE_MAX_S);
 	tlv_put_u64(fields, JWT_EXP_US, exp * US);
 	if (has == 1)
 		tlv_put_u64(fields, JWT_IAT_US, iat * US);
@@ -268,7 +280,8 @@ int
 jwt_claims_judge(const struct doc *d, const struct jwt_issuer *is,
     uint64_t now_us, struct buf *fields, struct err *e)
 {
-	return audience(d, is, e) == -1 || kind(d, is, e) == -1
-	    ? -1
-	    : times(d, is, now_us, fields, e);
+	if (audience(d, is, e) == -1 || kind(d, is, e) == -1 ||
+	    times(d, is, now_us, fields, e) == -1)
+		return -1;
+	return is->bound ? jwt_bound_read(d, now_us, fields, e) : 0;
 }

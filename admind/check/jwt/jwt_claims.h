@@ -13,7 +13,8 @@
 enum { JWT_LIFE_MAX_S = 24 * 60 * 60 };
 
 /* Judges everything but the person: `aud`, the times, the kind of token.
- * Appends JWT_EXP_US and JWT_IAT_US. 0, or -1 with err (UNAUTHENTICATED). */
+ * Appends JWT_EXP_US, JWT_IAT_US, and JWT_BOUND of a bound issuer. 0, or -1
+ * with err (UNAUTHENTICATED). */
 int jwt_claims_judge(const struct doc *, const struct jwt_issuer *,
     uint64_t now_us, struct buf *fields, struct err *);
 
@@ -21,6 +22,11 @@ int jwt_claims_judge(const struct doc *, const struct jwt_issuer *,
  * 0, or -1 with err (UNAUTHENTICATED). */
 int jwt_person_read(const struct doc *, const struct jwt_issuer *,
     struct buf *fields, struct err *);
+
+/* Reads a time that the token may lack, in s. 1, 0 if absent, -1 with err
+ * (UNAUTHENTICATED). */
+int jwt_claims_time(
+    const struct doc *, const char *name, uint64_t *out, struct err *);
 
 /* Returns an optional claim. Some issuers write null for one that they do not
  * have, so null counts as absent. */

@@ -53,6 +53,8 @@ field(struct jwt_issuer *is, const struct tlv *f)
 		return read_bool(f, &is->scopes);
 	case ISSUER_ID_TOKENS:
 		return read_bool(f, &is->id_tokens);
+	case ISSUER_BOUND:
+		return read_bool(f, &is->bound);
 	case ISSUER_AUDIENCE:
 	case ISSUER_TYPE:
 	case ISSUER_CLIENT:
@@ -71,7 +73,7 @@ jwt_issuer_read(struct ipc_bytes record, struct jwt_issuer *out)
 	static const uint8_t needed[] = {ISSUER_NAME, ISSUER_URL,
 	    ISSUER_AUDIENCE, ISSUER_ALGORITHM, ISSUER_VIA, ISSUER_LISTENERS,
 	    ISSUER_LEEWAY_S, ISSUER_MAX_AGE_S, ISSUER_TYPE, ISSUER_EMAIL,
-	    ISSUER_SCOPES, ISSUER_ID_TOKENS, ISSUER_KEY};
+	    ISSUER_SCOPES, ISSUER_ID_TOKENS, ISSUER_KEY, ISSUER_BOUND};
 	struct jwt_issuer is = {.record = record};
 	struct tlv_reader r;
 	uint32_t seen = 0;

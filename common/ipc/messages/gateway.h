@@ -1,7 +1,5 @@
-/*
- * gatewayd asks admind for principals, lists and calls. admind tells gatewayd
- * of changes.
- */
+/* gatewayd asks admind for principals, lists and calls. admind tells gatewayd of
+ * changes. */
 #ifndef IPC_MESSAGES_GATEWAY_H
 #define IPC_MESSAGES_GATEWAY_H
 
@@ -37,13 +35,17 @@ F(S, bytes, session_key, "32 bytes: MACs session tokens, conveys nothing") \
 F(S, u64, revision, "the catalogue's revision")
 
 #define IPC_FIELDS_authenticate(F, S) \
-F(S, str, credential, "bearer token or assertion, or empty") \
-F(S, u8, via, "enum credential_via")
+F(S, str, credential, "bearer token, assertion or ticket, or empty") \
+F(S, u8, via, "enum credential_via") \
+F(S, str, method, "of the HTTP request, if a signed token is to be compared with it; else empty") \
+F(S, str, target, "its path and query, likewise") \
+F(S, hash, body, "SHA-256 of its body, likewise")
 
 #define IPC_FIELDS_identity(F, S) \
 F(S, str, principal, "local, or a token's or person's name") \
 F(S, str, permission_set, "catalogues are cached by it") \
-F(S, u64, cache_ms, "may be remembered this long, at most 30 s")
+F(S, u64, cache_ms, "may be remembered this long, at most 30 s") \
+F(S, str, ticket, "the credential from here on, with VIA_TICKET: the token was good for one AUTHENTICATE; or empty")
 
 #define IPC_FIELDS_catalogue_get(F, S) F(S, str, permission_set, "as IDENTITY gave it")
 
@@ -62,7 +64,7 @@ F(S, u32, count, "items sent")
 F(S, u8, lists, "mask of 1 << enum mcp_list: which lists changed")
 
 #define IPC_FIELDS_authorise(F, S) \
-F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
 F(S, u8, method, "enum call_method") \
 F(S, str, tool, "exposed name of what is called: params.name, or of the resource or template that params.uri names") \
@@ -108,18 +110,18 @@ F(S, u32, body_len, "bytes of the body at the front of the blob; the rest is met
 F(S, blob, body_meta, "completed: the CallToolResult object without _meta, then _meta; input_required: the object of questions")
 
 #define IPC_FIELDS_task_get(F, S) \
-F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
 F(S, id, task, "as TASK_STATE gave it")
 
 #define IPC_FIELDS_task_update(F, S) \
-F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
 F(S, id, task, "as TASK_STATE gave it") \
 F(S, blob, answers, "JSON object: the client's answers by key")
 
 #define IPC_FIELDS_task_cancel(F, S) \
-F(S, str, credential, "bearer token or assertion, or empty") \
+F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
 F(S, id, task, "as TASK_STATE gave it")
 
@@ -139,6 +141,7 @@ F(S, u8, approved, "1: approved, 0: rejected or expired")
 
 #define IPC_FIELDS_gw_access(F, S) \
 F(S, u8, assertion, "1: an issuer of this listener has the header Cf-Access-Jwt-Assertion") \
+F(S, u8, bound, "1: an issuer of this listener binds its tokens to one request") \
 F(S, str, resource_metadata, "URL of the metadata for the challenge; empty: no issuer serves this listener") \
 F(S, str, scope, "scopes for the challenge, a space between two") \
 F(S, blob, metadata, "JSON of RFC 9728; empty: none, the two paths answer 404")

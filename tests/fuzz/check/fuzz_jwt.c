@@ -4,8 +4,9 @@
  * T  the rest is a token, as a stranger sends it. No input has a signature of
  * the keys, so no token may be accepted. C  the rest are claims of a token that
  * is signed right. They are judged without the signature: an accepted person
- * must have a name of the characters ! to ~, and a time that is not over. I the
- * rest are an issuer's fields. Broken ones are refused.
+ * must have a name of the characters ! to ~, and a time that is not over. B
+ * likewise, of an issuer that binds its tokens: all members that bind must have
+ * their form. I the rest are an issuer's fields. Broken ones are refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,33 @@ static const char text[] =
     "\"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU\",\"y\":"
     "\"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0\"}]}}]}";
 
+/* The number of bytes that each member of a bound token may have. */
+static void
+request(struct ipc_bytes record)
+{
+	static const size_t max[] = {[BOUND_METHOD] = JWT_METHOD_MAX,
+	    [BOUND_URL] = JWT_URL_MAX,
+	    [BOUND_BODY] = 32,
+	    [BOUND_ID] = JWT_ID_MAX};
+	struct tlv f;
+	uint64_t us;
+
+	for (uint8_t tag = BOUND_METHOD; tag <= BOUND_ID; tag++)
+		if (tlv_find(record.p, record.n, tag, &f) != 1 || f.n == 0 ||
+		    f.n > max[tag] || (tag == BOUND_BODY && f.n != 32))
+			abort();
+	switch (tlv_find(record.p, record.n, BOUND_SESSION_EXP_US, &f)) {
+	case 0:
+		break;
+	case 1:
+		if (tlv_u64(&f, &us) == -1 || us <= now)
+			abort();
+		break;
+	default:
+		abort();
+	}
+}
+
 static void
 person(struct ipc_bytes name)
 {
@@ -61,7 +89,7 @@ token(const struct check *doc, const uint8_t *p, size_t n)
 }
 
 static void
-claims(const struct check *doc, const uint8_t *p, size_t n)
+claims(const struct check *doc, bool bound, const uint8_t *p, size_t n)
 {
 	struct jwt_issuer is;
 	struct buf fields;
@@ -73,6 +101,7 @@ claims(const struct check *doc, const uint8_t *p, size_t n)
 	if (tlv_find(doc->fields.p, doc->fields.len, ACCESS_ISSUER, &f) != 1 ||
 	    jwt_issuer_read(ipc_bytes(f.p, f.n), &is) == -1)
 		abort();
+	is.bound = bound;
 	buf_init(&fields, IPC_BLOB_MAX);
 	if (doc_parse(&d, p, n, &e) == 0 && d.node[0].kind == DOC_OBJECT &&
 	    jwt_claims_judge(&d, &is, now, &fields, &e) == 0 &&
@@ -83,6 +112,10 @@ claims(const struct check *doc, const uint8_t *p, size_t n)
 		if (tlv_find(fields.p, fields.len, JWT_EXP_US, &f) != 1 ||
 		    tlv_u64(&f, &us) == -1 || us + is.leeway_s * 1000000 <= now)
 			abort();
+		if (tlv_find(fields.p, fields.len, JWT_BOUND, &f) != bound)
+			abort();
+		if (bound)
+			request(ipc_bytes(f.p, f.n));
 	}
 	doc_free(&d);
 	buf_free(&fields);
@@ -122,7 +155,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		token(&doc, data + 1, n - 1);
 		break;
 	case 'C':
-		claims(&doc, data + 1, n - 1);
+		claims(&doc, false, data + 1, n - 1);
+		break;
+	case 'B':
+		claims(&doc, true, data + 1, n - 1);
 		break;
 	case 'I':
 		issuer(data + 1, n - 1);

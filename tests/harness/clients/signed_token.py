@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import time
+import uuid
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -40,9 +41,37 @@ class Issuer:
         head = {"alg": "ES256", "kid": "k", "typ": "at+jwt"}
         body = {"iss": self.url, "aud": RESOURCE, "sub": sub, "exp": int(time.time()) + seconds,
                 "jti": str(next(_ids)), **claims}
+        body = {k: v for k, v in body.items() if v is not None}
         said = b64(json.dumps(head).encode()) + "." + b64(json.dumps(body).encode())
         r, s = decode_dss_signature(self.key.sign(said.encode(), ec.ECDSA(hashes.SHA256())))
         return said + "." + b64(r.to_bytes(32, "big") + s.to_bytes(32, "big"))
+
+
+class Worker(Issuer):
+    """An issuer that binds each token to one request (decision 0098)."""
+
+    def __init__(self, name="worker", **more):
+        super().__init__(name, bound=True, **more)
+
+    def bind(self, sub, method="POST", target="/mcp", body=b"", seconds=60, **claims):
+        """A token for one request. A claim that is None is left out."""
+        now = int(time.time())
+        said = {"iat": now, "exp": now + seconds, "jti": uuid.uuid4().hex, "htm": method,
+                "htu": RESOURCE.removesuffix("/mcp") + target,
+                "bsha256": b64(hashlib.sha256(body).digest()), "session_exp": now + 3600, **claims}
+        return self.sign(sub, **said)
+
+
+class Bound:
+    """Before a Client's class: signs each request of `person`, who is of a Worker."""
+
+    def __init__(self, where_, person, **more):
+        self.person = person
+        super().__init__(where_, **more)
+
+    def send(self, message, headers):
+        self.token = self.person.bind(body=json.dumps(message).encode())
+        return super().send(message, headers)
 
 
 class Person:
@@ -54,6 +83,9 @@ class Person:
 
     def token(self, seconds=3600, **more):
         return self.issuer.sign(self.sub, seconds, **{**self.claims, **more})
+
+    def bind(self, **more):
+        return self.issuer.bind(self.sub, **{**self.claims, **more})
 
     def client(self, token=None, version=MODERN, listener="tunnel", cls=Client, **more):
         return cls(where(self.instance, listener), version=version, token=token or self.token(), **more)

@@ -28,20 +28,20 @@ static uint8_t last_run; /* first byte of the execution id */
 static char last_args[256], last_client[256], last_protocol[32], last_tool[64];
 static unsigned last_method, last_declared;
 static uint64_t hanging; /* request id of a RUN left unanswered */
-static struct ipc_peer *hanging_peer;
+static struct ipc_peer *hanging_peer, *gateway_at_admind;
 static struct ipc_id hanging_id;
 static unsigned answers; /* CALL_ANSWERs, and the last one */
 static uint32_t last_number;
 static char last_answers[1024];
-static bool goes_on; /* an answered call runs on */
-static struct ipc_peer *gateway_at_admind;
-static bool attach_fails, access_untold;
-static struct ipc_gw_access access_told; /* comes after GW_CONFIG */
+static bool attach_fails, access_untold, goes_on; /* an answered call does */
+static struct ipc_gw_access access_told;          /* comes after GW_CONFIG */
 static unsigned authenticates, last_via; /* of any message with a credential */
 static char last_credential[10 * 1024];
 /* A test's own answer to AUTHORISE; true: it did. */
 static bool (*authorise_hook)(
     struct ipc_peer *, uint64_t request, const struct ipc_authorise *);
+static void (*authenticate_hook)(/* changes the answer */
+    const struct ipc_authenticate *, struct ipc_identity *);
 /* What a test changes: the version that serves test://text, and whether bob's
  * credential is still good. */
 static uint8_t text_version;
@@ -49,7 +49,6 @@ static bool bob_revoked;
 static const char *no_more; /* likewise any other one */
 
 /* ---- admind ---- */
-
 #define NAME_40 "0123456789012345678901234567890123456789"
 
 static void
@@ -214,6 +213,8 @@ authenticate(struct ipc_peer *p, struct ipc_frame *f)
 	last_via = who.via;
 	snprintf(last_credential, sizeof(last_credential), "%.*s",
 	    (int)who.credential.n, (const char *)who.credential.p);
+	if (authenticate_hook != NULL)
+		authenticate_hook(&who, &id);
 	if (ipc_streq(who.credential, "quoted"))
 		return ipc_refuse(p, f->request, FAILURE_UNAUTHENTICATED,
 		    "not \"a\\b\",\r\n\xc3\xa4", 0);
@@ -456,10 +457,9 @@ setup(void **state)
 	hanging_peer = NULL;
 	attach_fails = bob_revoked = goes_on = access_untold = false;
 	memset(&access_told, 0, sizeof(access_told));
-	authenticates = last_via = 0;
+	authenticates = last_via = text_version = 0;
 	no_more = NULL;
 	authorise_hook = NULL;
-	text_version = 0;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
 	if (mkdtemp(run_dir) == NULL)
 		return -1;

@@ -6,6 +6,7 @@
 
 #include "access_fields.h"
 #include "buf.h"
+#include "crypto.h"
 #include "listener.h"
 #include "permit.h"
 #include "rules.h"
@@ -24,6 +25,7 @@ struct said_issuer {
 	uint8_t via, narrows;
 	uint64_t max_age_s;
 	const char *key;
+	bool bound;
 };
 
 static inline void
@@ -57,6 +59,7 @@ say_issuer(struct buf *out, const struct said_issuer *s)
 	tlv_put_u64(&b, ISSUER_LEEWAY_S, LEEWAY_S);
 	tlv_put_u64(&b, ISSUER_MAX_AGE_S, s->max_age_s);
 	put_byte(&b, ISSUER_SCOPES, s->narrows);
+	put_byte(&b, ISSUER_BOUND, s->bound);
 	tlv_puts(&key, KEY_SPKI, s->key != NULL ? s->key : "KEY");
 	put_record(&b, ISSUER_KEY, &key);
 	put_record(out, ACCESS_ISSUER, &b);
@@ -102,7 +105,27 @@ struct said_claims {
 	const char *issuer, *sub, *email, *client, *group[3];
 	unsigned scopes;
 	uint64_t exp_us, iat_us;
+	/* the request that it is bound to; method NULL: none */
+	const char *method, *url, *body, *id;
+	uint64_t session_exp_us; /* 0: not said */
 };
+
+static inline void
+say_bound(struct buf *out, const struct said_claims *c)
+{
+	struct ipc_hash h;
+	struct buf b;
+
+	buf_init(&b, IPC_FRAME_MAX);
+	tlv_puts(&b, BOUND_METHOD, c->method);
+	tlv_puts(&b, BOUND_URL, c->url);
+	sha256(c->body, strlen(c->body), &h);
+	tlv_put(&b, BOUND_BODY, &h, sizeof(h));
+	tlv_puts(&b, BOUND_ID, c->id);
+	if (c->session_exp_us != 0)
+		tlv_put_u64(&b, BOUND_SESSION_EXP_US, c->session_exp_us);
+	put_record(out, JWT_BOUND, &b);
+}
 
 static inline void
 say_claims(struct buf *out, const struct said_claims *c)
@@ -120,6 +143,8 @@ say_claims(struct buf *out, const struct said_claims *c)
 	tlv_put_u64(out, JWT_EXP_US, c->exp_us);
 	if (c->iat_us != 0)
 		tlv_put_u64(out, JWT_IAT_US, c->iat_us);
+	if (c->method != NULL)
+		say_bound(out, c);
 }
 
 static const struct said_issuer pocket = {

@@ -116,7 +116,7 @@ good(void **state)
 	makes(ISSUER(""),
 	    "1=https://mcp.example.org/mcp 2{1=pocket "
 	    "2=https://id.example.org 3=https://mcp.example.org/mcp 4=3 5=0 "
-	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 key }");
+	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 15=0 key }");
 	/* And all that may be said. */
 	makes(
 	    ISSUER(",'audiences':['tag','https://a.example/'],"
@@ -127,13 +127,22 @@ good(void **state)
 		   "'id_tokens':true"),
 	    "1=https://mcp.example.org/mcp 2{1=pocket "
 	    "2=https://id.example.org 3=tag 3=https://a.example/ 4=3 5=1 "
-	    "6=6 7=0 8=60 9= 9=at+jwt 10=1 11=a 11=b 12=1 13=1 key }");
+	    "6=6 7=0 8=60 9= 9=at+jwt 10=1 11=a 11=b 12=1 13=1 15=0 key }");
+	/* A bound issuer has another leeway, unless the document says one. */
+	makes(ISSUER(",'bound':true"),
+	    "1=https://mcp.example.org/mcp 2{1=pocket "
+	    "2=https://id.example.org 3=https://mcp.example.org/mcp 4=3 5=0 "
+	    "6=4 7=5 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 15=1 key }");
+	makes(ISSUER(",'bound':true,'leeway_seconds':60"),
+	    "1=https://mcp.example.org/mcp 2{1=pocket "
+	    "2=https://id.example.org 3=https://mcp.example.org/mcp 4=3 5=0 "
+	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 15=1 key }");
 	makes(RULE("{'issuer':'pocket','claim':'email','values':"
 		   "['a@example.org','b@example.org'],'set':'family'},"
 		   "{'issuer':'pocket','claim':'any','set':'family'}"),
 	    "1=https://mcp.example.org/mcp 2{1=pocket "
 	    "2=https://id.example.org 3=https://mcp.example.org/mcp 4=3 5=0 "
-	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 key }"
+	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 15=0 key }"
 	    "3{1=pocket 2=2 3=a@example.org 3=b@example.org 4=family }"
 	    "3{1=pocket 2=6 4=family }4{1=family 2=tools:read 3=* }");
 	makes(SET("{'name':'a-1','scopes':['tools:read','tools:call','manage',"

@@ -1,6 +1,7 @@
 /*
  * Signed tokens: bad credentials and their accepted controls (jwt_cases.def,
- * jwt_claims.def), against one access document with four issuers.
+ * jwt_claims.def, jwt_bound.def), against one access document with five
+ * issuers.
  */
 #include "access.h"
 #include "access_fields.h"
@@ -64,6 +65,7 @@ struct one {
 static const struct one all[] = {
 #include "jwt_cases.def"
 #include "jwt_claims.def"
+#include "jwt_bound.def"
 };
 #undef GOOD
 #undef BAD
@@ -89,11 +91,12 @@ judge(struct check *c, const char *token, size_t n, enum door door)
 }
 
 /* Writes the document: pocket with four keys, access for its own header, strict
- * with one key that has no name, ids for ID tokens at the local listener. */
+ * with one key that has no name, ids for ID tokens at the local listener,
+ * worker whose tokens are bound to one request. */
 static int
 begin(void **state)
 {
-	static char text[32 * 1024], quoted[32 * 1024];
+	static char text[40 * 1024], quoted[40 * 1024];
 	char e[SIGNER_JWK_MAX], r[SIGNER_JWK_MAX], p[SIGNER_JWK_MAX],
 	    d[SIGNER_JWK_MAX], a[SIGNER_JWK_MAX], none[SIGNER_JWK_MAX];
 	struct err err;
@@ -121,8 +124,10 @@ begin(void **state)
 	    "{'name':'ids','issuer':'https://ids.example.org/',"
 	    "'audiences':['https://mcp.example.org/mcp/'],"
 	    "'listeners':['local'],'email':'trusted','id_tokens':true,"
-	    "'jwks':{'keys':[%s]}}]}",
-	    e, r, p, d, a, none, e);
+	    "'jwks':{'keys':[%s]}},"
+	    "{'name':'worker','issuer':'https://worker.example.org',"
+	    "'bound':true,'jwks':{'keys':[%s]}}]}",
+	    e, r, p, d, a, none, e, d);
 	signer_quote(text, quoted, sizeof(quoted));
 	check_access(&doc, ipc_str(quoted));
 	if (!doc.ok)
@@ -369,6 +374,63 @@ tells_times(void **state)
 	check_free(&c);
 }
 
+/* The request that a token is bound to comes as bytes; the session's end comes
+ * in us. */
+static void
+tells_the_request(void **state)
+{
+	static const uint8_t empty[32] = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc,
+	    0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27,
+	    0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b,
+	    0x78, 0x52, 0xb8, 0x55};
+	static const char *const texts[] = {[BOUND_METHOD] = "GET",
+	    [BOUND_URL] = "https://mcp.example.org/mcp?x=1",
+	    [BOUND_ID] = "7c1\"\n"};
+	static char token[SIGNER_TOKEN_MAX];
+	struct check c;
+	struct tlv f, g;
+	uint64_t us;
+
+	signer_token(SIGN_EDDSA, signer_key(SIGNER_ED), WK_H,
+	    WK(WK_T,
+		"'htm':'GET','htu':'https://mcp.example.org/mcp?x=1'," WK_B
+		",'jti':'7c1\\u0022\\n','session_exp':1800003600.9"),
+	    token);
+	judge(&c, token, strlen(token), TUNNEL);
+	if (!c.ok)
+		fail_msg("%s", c.summary);
+	assert_int_equal(tlv_find(c.fields.p, c.fields.len, JWT_BOUND, &f), 1);
+	for (uint8_t tag = BOUND_METHOD; tag <= BOUND_ID; tag++) {
+		assert_int_equal(tlv_find(f.p, f.n, tag, &g), 1);
+		if (tag == BOUND_BODY) {
+			assert_int_equal(g.n, sizeof(empty));
+			assert_memory_equal(g.p, empty, g.n);
+		} else {
+			assert_int_equal(g.n, strlen(texts[tag]));
+			assert_memory_equal(g.p, texts[tag], g.n);
+		}
+	}
+	assert_int_equal(tlv_find(f.p, f.n, BOUND_SESSION_EXP_US, &g), 1);
+	assert_int_equal(tlv_u64(&g, &us), 0);
+	assert_true(us == UINT64_C(1800003600000000));
+	check_free(&c);
+	/* Without session_exp the field is absent, too. */
+	signer_token(
+	    SIGN_EDDSA, signer_key(SIGNER_ED), WK_H, WK(WK_T, WK_R), token);
+	judge(&c, token, strlen(token), TUNNEL);
+	assert_true(c.ok);
+	assert_int_equal(tlv_find(c.fields.p, c.fields.len, JWT_BOUND, &f), 1);
+	assert_int_equal(tlv_find(f.p, f.n, BOUND_SESSION_EXP_US, &g), 0);
+	check_free(&c);
+	/* An issuer that is not bound says nothing of a request. */
+	signer_token(SIGN_ES256, signer_key(SIGNER_EC), ES,
+	    WITH(WK_R ",'session_exp':'x'"), token);
+	judge(&c, token, strlen(token), TUNNEL);
+	assert_true(c.ok);
+	assert_int_equal(tlv_find(c.fields.p, c.fields.len, JWT_BOUND, &f), 0);
+	check_free(&c);
+}
+
 /* A token of exactly JWT_MAX bytes is read, one byte more is not. */
 static void
 reads_up_to_the_limit(void **state)
@@ -424,6 +486,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(judges_each),
 	    cmocka_unit_test(tells_times),
+	    cmocka_unit_test(tells_the_request),
 	    cmocka_unit_test(reads_up_to_the_limit),
 	    cmocka_unit_test(refuses_broken_records),
 	};
