@@ -19,6 +19,7 @@ struct jwt_issuer {
 	bool email_trusted;  /* every `email` counts */
 	bool scopes;         /* the token's scopes narrow the set */
 	bool id_tokens;      /* ID tokens are accepted */
+	bool fetched;        /* its keys are fetched; there may be none */
 };
 
 /* One key of an issuer. */
