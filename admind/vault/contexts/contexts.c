@@ -521,37 +521,21 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 }
 
 /*
- * Builds the plaintext for an installer of modules: a name and limits. The
- * installer is our own code. admind can't choose the hosts that the installer
- * connects to or the program that it runs, because sandboxd takes both from its
- * own configuration. So admind gains no more than by any request for a module.
+ * Builds the plaintext for our own code: a name and limits. admind can't choose
+ * the program or the hosts that it connects to. sandboxd takes both from its
+ * own configuration for an installer of modules. fetch_put() adds them for a
+ * run that fetches keys of an issuer. So admind gains no more than by any
+ * request for a module.
  */
 static int
-build_module(struct buf *out, const struct material *m, struct err *err)
+build_ours(struct buf *out, const struct material *m, struct err *err)
 {
 	if (m->one[CTX_NAME].p == NULL)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "context material has no name");
-	for (unsigned tag = CTX_NAME; tag <= CTX_TAG_MAX; tag++)
-		copy(out, m, (uint8_t)tag);
-	return 0;
-}
-
-/*
- * Builds the plaintext of a run that fetches an issuer's public keys. The run
- * is our own code. Its address and its hosts follow from the access document
- * (fetch.c).
- */
-static int
-build_keys(struct contexts *c, struct buf *out, const struct material *m,
-    struct ipc_bytes material, const struct keys *k, struct err *err)
-{
-	if (m->one[CTX_NAME].p == NULL || c->access == NULL)
-		return err_set(err, FAILURE_INVALID_REQUEST,
-		    "context material has no name");
 	for (unsigned tag = CTX_NAME; tag < CTX_ACCESS_SEAL; tag++)
 		copy(out, m, (uint8_t)tag);
-	return fetch_put(out, k, c->access, material, err);
+	return 0;
 }
 
 int
@@ -587,12 +571,12 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	else if (msg->kind == CONTEXT_GRANTS)
 		rc = hosts_grants(&plain, k, msg->material,
 		    (const struct ipc_id *)m.one[CTX_SERVER_ID].p, err);
-	else if (msg->kind == CONTEXT_MODULE)
-		rc = build_module(&plain, &m, err);
-	else if (msg->kind == CONTEXT_KEYS)
-		rc = build_keys(c, &plain, &m, msg->material, k, err);
+	else if (msg->kind == CONTEXT_MODULE || msg->kind == CONTEXT_KEYS)
+		rc = build_ours(&plain, &m, err);
 	else
 		rc = build_plain(&plain, &m, err);
+	if (rc == 0 && msg->kind == CONTEXT_KEYS)
+		rc = fetch_put(&plain, k, c->access, msg->material, err);
 	if (rc == -1)
 		goto out;
 	if (plain.failed) {

@@ -149,7 +149,8 @@ fetch_put(struct buf *out, const struct keys *k, struct access *newest,
 	struct spec s = {0};
 	int rc = -1;
 
-	if (tlv_find(material.p, material.n, CTX_ACCESS_SEAL, &seal) != 1 ||
+	if (newest == NULL ||
+	    tlv_find(material.p, material.n, CTX_ACCESS_SEAL, &seal) != 1 ||
 	    tlv_find(material.p, material.n, CTX_ACCESS_DOCUMENT, &document) !=
 		1 ||
 	    tlv_find(material.p, material.n, CTX_KEYS_URL, &url) != 1)
