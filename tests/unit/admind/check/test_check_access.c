@@ -128,6 +128,20 @@ good(void **state)
 	    "1=https://mcp.example.org/mcp 2{1=pocket "
 	    "2=https://id.example.org 3=tag 3=https://a.example/ 4=3 5=1 "
 	    "6=6 7=0 8=60 9= 9=at+jwt 10=1 11=a 11=b 12=1 13=1 key }");
+	/* Keys that are fetched: every algorithm that is not left out. */
+	makes("{" RES ",'issuers':[{" IS ",'discovery':true,'key_hosts':"
+	      "['keys.example.org','192.168.1.5:8443','[fd12::1]:443']}]}",
+	    "1=https://mcp.example.org/mcp 2{1=pocket "
+	    "2=https://id.example.org 3=https://mcp.example.org/mcp "
+	    "20=https://id.example.org 21=1 22=keys.example.org "
+	    "22=192.168.1.5:8443 22=[fd12::1]:443 4=1 4=2 4=3 4=4 5=0 "
+	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 }");
+	makes("{" RES ",'issuers':[{" IS ",'algorithms':['ES256'],"
+	      "'jwks_url':'https://192.168.1.5:8443/jwks'}]}",
+	    "1=https://mcp.example.org/mcp 2{1=pocket "
+	    "2=https://id.example.org 3=https://mcp.example.org/mcp "
+	    "20=https://192.168.1.5:8443/jwks 4=3 5=0 "
+	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 }");
 	makes(RULE("{'issuer':'pocket','claim':'email','values':"
 		   "['a@example.org','b@example.org'],'set':'family'},"
 		   "{'issuer':'pocket','claim':'any','set':'family'}"),
