@@ -51,6 +51,7 @@ struct said_document {
 	unsigned listeners; /* of pocket; 0: the tunnel */
 	uint64_t max_age_s;
 	bool narrows, empty;
+	bool fetched; /* the keys of pocket */
 };
 
 static inline void
@@ -71,6 +72,7 @@ fields_of(const struct said_document *d, struct buf *b)
 		return;
 	p.key = d->key;
 	p.narrows = d->narrows;
+	p.fetched = d->fetched;
 	p.max_age_s = d->max_age_s;
 	if (d->listeners != 0)
 		p.listeners = d->listeners;

@@ -24,6 +24,7 @@ struct said_issuer {
 	uint8_t via, narrows;
 	uint64_t max_age_s;
 	const char *key;
+	bool fetched; /* its keys are, so it has none here */
 };
 
 static inline void
@@ -58,7 +59,13 @@ say_issuer(struct buf *out, const struct said_issuer *s)
 	tlv_put_u64(&b, ISSUER_MAX_AGE_S, s->max_age_s);
 	put_byte(&b, ISSUER_SCOPES, s->narrows);
 	tlv_puts(&key, KEY_SPKI, s->key != NULL ? s->key : "KEY");
-	put_record(&b, ISSUER_KEY, &key);
+	if (s->fetched) {
+		buf_free(&key);
+		tlv_puts(&b, ISSUER_KEYS_URL, s->url);
+		put_byte(&b, ISSUER_DISCOVERY, 1);
+	} else {
+		put_record(&b, ISSUER_KEY, &key);
+	}
 	put_record(out, ACCESS_ISSUER, &b);
 }
 
