@@ -10,7 +10,7 @@
 #include "ipc_peer.h"
 #include "jwt.h"
 #include "jwt_key.h"
-#include "keyset.h"
+#include "keys.h"
 #include "log.h"
 #include "proc.h"
 #include "service.h"

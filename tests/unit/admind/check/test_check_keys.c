@@ -8,7 +8,7 @@
 #include "ipc_values.h"
 #include "jwt.h"
 #include "jwt_key.h"
-#include "keyset.h"
+#include "keys.h"
 #include "signer.h"
 #include "tlv.h"
 #include "unit.h"

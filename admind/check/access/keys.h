@@ -1,7 +1,7 @@
 /* The answer of a run that fetched an issuer's public keys. No I/O. The bytes
  * are hostile. */
-#ifndef KEYSET_H
-#define KEYSET_H
+#ifndef KEYS_H
+#define KEYS_H
 
 #include "check.h"
 

@@ -15,7 +15,7 @@
 
 #include "access_key.h"
 #include "bounds.h"
-#include "keyset.h"
+#include "keys.h"
 #include "tlv.h"
 
 enum { SENTENCE_MAX = 300 }; /* bytes of a run's own words */
