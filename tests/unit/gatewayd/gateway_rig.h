@@ -202,8 +202,8 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
-/* bob, ann with any token of hers, or local; "bad" and "quoted" are refused, and
- * nobody can judge "away" now. */
+/* bob, ann with any token of hers, or local; "bad" and "quoted" are refused,
+ * and nobody can judge "away" now. */
 static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -219,8 +219,8 @@ authenticate(struct ipc_peer *p, struct ipc_frame *f)
 		return ipc_refuse(p, f->request, FAILURE_UNAUTHENTICATED,
 		    "not \"a\\b\",\r\n\xc3\xa4", 0);
 	if (ipc_streq(who.credential, "away")) {
-		(void)ipc_refuse(p, f->request, FAILURE_ISSUER_UNAVAILABLE,
-		    "not now", 1500);
+		(void)ipc_refuse(
+		    p, f->request, FAILURE_ISSUER_UNAVAILABLE, "not now", 1500);
 		return 0;
 	}
 	if (ipc_streq(who.credential, "bad") ||
