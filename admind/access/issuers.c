@@ -77,7 +77,7 @@ put_source(const struct issuer *s, struct buf *out)
 void
 issuers_follow(const struct compiled *c, struct keysets *keysets)
 {
-	struct keysets_source list[ACCESS_ISSUERS_MAX];
+	struct keysets_source list[ACCESS_ISSUERS_MAX] = {0};
 	struct buf source[ACCESS_ISSUERS_MAX];
 	unsigned n = 0;
 
