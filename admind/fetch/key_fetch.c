@@ -20,13 +20,13 @@
 #include "own_run.h"
 
 enum {
-	/* The run itself ends its requests after 10 s. */
-	TIMEOUT_MS = 20 * 1000,
+	/* The run itself ends its requests after 20 s. */
+	TIMEOUT_MS = 30 * 1000,
 	WAIT_MS = QUEUE_MS + TIMEOUT_MS + 10 * 1000,
 	/* A key set of 64 KiB as a JSON text, with its escapes. */
 	RESULT_BYTES = 256 * 1024,
 	/* After trouble of our own processes. Each try leaves a record. */
-	TROUBLE_MS = 10 * 1000
+	TROUBLE_MS = KEYSETS_ASK_MS
 };
 
 struct fetch {

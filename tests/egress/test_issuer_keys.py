@@ -112,17 +112,23 @@ def state(instance):
 
 def fetched(instance):
     """The state after the first fetch that ended well."""
-    return until(lambda: (s := state(instance))["count"] and s, say=lambda: (state(instance), instance.logs()[-3000:]))
+    return until(lambda: (s := state(instance))["count"] and s, 120, say=lambda: (state(instance), instance.logs()[-3000:]))
 
 
-def failed(instance):
-    return until(lambda: (s := state(instance))["error"] and s, say=lambda: (state(instance), instance.logs()[-3000:]))
+def failed(instance, words):
+    """The state after a fetch that failed for this reason. A slow machine may give another one first."""
+    return until(lambda: words in ((s := state(instance))["error"] or "") and s, 120,
+                 say=lambda: (state(instance), instance.logs()[-3000:]))
 
 
 def comes(instance, issuer, token=None):
     return request(where(instance)(), body={"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta()}},
                    headers={"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/list",
                             "Authorization": "Bearer " + (token or issuer.sign("ann"))})
+
+
+def runs(instance, issuer, columns):
+    return instance.psql(f"SELECT {columns} FROM mcpbox.executions WHERE tool = 'keys:{issuer.name}' ORDER BY created_at")
 
 
 def told_to_come_again(r):
@@ -145,9 +151,8 @@ def test_discovery(instance, id_):
     other.url = issuer.url
     assert comes(instance, issuer, other.sign("ann")).status == 401
     # the run is recorded as any other
-    rows = instance.psql("SELECT state, outcome, network FROM mcpbox.executions"
-                         f" WHERE tool = 'keys:{issuer.name}'")
-    assert len(rows) == 1 and rows[0][:2] == ["closed", "done"] and "id.example" in rows[0][2], rows
+    rows = runs(instance, issuer, "outcome, network")
+    assert rows[-1][0] == "done" and "id.example" in rows[-1][1], rows
     said = instance.ctl("access", "show").stderr
     assert f"issuer {issuer.name}: 1 keys, fetched " in said, said
 
@@ -185,8 +190,8 @@ def test_bad_answers(instance, servers, pages, words):
     id_.pages.update(pages(issuer))
     before = len(other.asked)
     holds(instance, issuer)
-    s = failed(instance)
-    assert words in s["error"] and s["count"] == 0 and s["fetched_at"] is None, s
+    s = failed(instance, words)
+    assert s["count"] == 0 and s["fetched_at"] is None, s
     told_to_come_again(comes(instance, issuer))
     assert len(other.asked) == before
     assert words in instance.ctl("access", "show").stderr
@@ -212,7 +217,7 @@ def test_a_slow_server(instance, id_):
     try:
         until(lambda: id_.count(issuer.jwks))
         told_to_come_again(comes(instance, issuer))     # while it runs, nobody waits
-        assert "no whole answer in the time" in failed(instance)["error"]
+        assert failed(instance, "no whole answer in the time")["count"] == 0
     finally:
         over.set()
 
@@ -223,7 +228,7 @@ def test_a_private_address_needs_leave(instance, servers):
     issuer.serve(home)
     before = len(home.asked)
     holds(instance, issuer)
-    assert "home.example" in failed(instance)["error"]
+    failed(instance, "https://home.example/")
     told_to_come_again(comes(instance, issuer))
     assert len(home.asked) == before
     # The document names the address itself.
@@ -260,7 +265,9 @@ def test_rotation_and_a_flood_of_unknown_keys(instance, id_):
     # Each of these is a request with an unknown key: two fetches in all, the first and this.
     until(accepted, 120, 0.05)
     assert set(seen) <= {200, 401, 503} and seen.count(503) >= 1, set(seen)
-    assert len(seen) > 3 and id_.count(issuer.jwks) == 2, (len(seen), id_.asked)
+    apart = [float(r[0]) for r in runs(instance, issuer, "extract(epoch FROM created_at - lag(created_at) OVER (ORDER BY"
+                                                         " created_at))")[1:]]
+    assert apart and min(apart) > 29.9 and id_.count(issuer.jwks) <= len(apart) + 1 < len(seen), (apart, len(seen))
     # The key that was taken away counts no more, though its token was remembered.
     assert comes(instance, issuer, old).status == 401
     assert comes(instance, issuer, token).status == 200
@@ -271,7 +278,7 @@ def test_an_issuer_that_is_away_and_comes_back(instance, id_):
     issuer.serve(id_)
     page = id_.pages.pop(issuer.jwks)
     holds(instance, issuer)
-    assert "HTTP 404" in failed(instance)["error"]
+    failed(instance, "HTTP 404")
     told_to_come_again(comes(instance, issuer))
     id_.pages[issuer.jwks] = page
     seen = []
@@ -295,7 +302,7 @@ def test_a_restart_fetches_again(instance, id_):
     os.kill(old, signal.SIGKILL)
     until(lambda: instance.service_pid("admind") not in (None, old), during=(OSError, ValueError))
     until(lambda: comes(instance, issuer).status == 200)
-    assert id_.count(issuer.jwks) == before + 1
+    assert id_.count(issuer.jwks) > before
 
 
 def test_given_keys_are_not_fetched(instance, id_):

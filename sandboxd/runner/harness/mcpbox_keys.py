@@ -17,7 +17,7 @@ import mcpbox_mcp_clean as clean
 import mcpbox_mcp_wire as wire
 
 #: Seconds for all requests of one run.
-FETCH_S = 10
+FETCH_S = 20
 #: Bytes of metadata, and of a key set. Real ones have at most 10 kB.
 DOCUMENT_MAX = 64 << 10
 #: Seconds, if the answer says nothing about its age.

@@ -146,9 +146,9 @@ def test_all_requests_share_one_end(server, monkeypatch):
     real = mcpbox_http.request
 
     def slow(method, address, headers, **more):
-        now[0] += 5
+        now[0] += 10
         return real(method, address, headers, **more)
     monkeypatch.setattr(mcpbox_http, "request", slow)
-    with pytest.raises(drivers.Timeout, match="10 s for all requests"):
+    with pytest.raises(drivers.Timeout, match="20 s for all requests"):
         fetch()
     assert len(server.asked) == 2
