@@ -50,7 +50,7 @@ checks(struct check *c, const char *set)
 	    "{\"content\":[],\"structuredContent\":{\"keys\":\"");
 	for (; *set != '\0'; set++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%c",
-		    *set == '\'' || *set == '\\' ? "\\" : "",
+		    strchr("'\"\\", *set) != NULL ? "\\" : "",
 		    *set == '\'' ? '"' : *set);
 	n += (size_t)snprintf(text + n, sizeof(text) - n,
 	    "\",\"max_age\":1234},\"isError\":false}");
