@@ -247,9 +247,9 @@ read_refusal(struct ipc_frame *f, enum failure gone, struct err *err)
 
 /*
  * Refuses a token if it asks for a key that its issuer's fetched keys lack.
- * Only what the issuer said just now is a verdict on the token. Else nobody can
- * judge it, and a client must not throw it away. Returns whether the fields say
- * so. *absent: the verdict is on the token.
+ * If the issuer was asked just now, that is a verdict on the token. If not,
+ * the token can't be judged, and a client must not throw it away. Returns
+ * whether the fields say so. *absent: the verdict is on the token.
  */
 static bool
 lacks_key(

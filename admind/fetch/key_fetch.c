@@ -5,7 +5,8 @@
  *
  * A hostile admind that starts such a run gains GET requests to hosts that an
  * administrator wrote into the access document, since the vault makes the list
- * of hosts (fetch.c there). What the run says goes unread to admind-check. An
+ * of hosts (fetch.c there). The run's answer goes unread to
+ * admind-check. An
  * answer that comes after the document named another source is dropped.
  */
 #include <stdlib.h>

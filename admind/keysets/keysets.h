@@ -69,7 +69,7 @@ void keysets_put(const struct keysets *, struct ipc_bytes name, uint64_t now_ms,
 
 enum keysets_verdict {
 	KEYSETS_ABSENT, /* the issuer was just asked, and has no such key */
-	KEYSETS_AWAIT   /* nobody knows: its keys are to be fetched first */
+	KEYSETS_AWAIT   /* not known: its keys are to be fetched first */
 };
 /* Judges a token whose key is not in the set. May make a fetch due. */
 enum keysets_verdict keysets_lacks(

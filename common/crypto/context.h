@@ -83,14 +83,14 @@ enum context_tag {
 				 * default holds */
 	CTX_NETWORK_BYTES = 37, /* u64 bytes, both directions together */
 	CTX_NETWORK_RATE = 38,  /* u64 bytes a minute */
-	/* The next four are material only, for KEYS. The vault makes CTX_SPEC
-	 * and the hosts of them. */
+	/* The next four are material only, for KEYS. From these the vault makes
+	 * CTX_SPEC and the hosts. */
 	CTX_ACCESS_SEAL = 39,     /* seal of the access document */
 	CTX_ACCESS_DOCUMENT = 40, /* it, as JSON */
-	CTX_KEYS_URL = 41,  /* the issuer, or the address of its keys: text of
-			     * the document */
-	CTX_KEYS_HOST = 42, /* a further host: text of the document; any
-			     * number of them */
+	CTX_KEYS_URL = 41, /* the issuer, or the address of its keys: text of
+			    * the document */
+	CTX_KEYS_HOST =
+	    42, /* a further host: text of the document; any number */
 	/* The number of the next tag. A new tag is written above this line. */
 	CTX_TAG_NEXT,
 	CTX_TAG_MAX = CTX_TAG_NEXT - 1

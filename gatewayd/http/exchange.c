@@ -162,7 +162,7 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 
 	/*
 	 * 401 and 403 are about the connection, so they are HTTP statuses. So
-	 * is the 503 of a credential that nobody can judge now. A
+	 * is the 503 for a credential that can't be judged now. A
 	 * missing capability is 400 where the specification says so. All other
 	 * failures are told in the JSON-RPC answer with status 200, since
 	 * clients take other statuses for a broken transport. A message without

@@ -1,9 +1,9 @@
 /*
  * Security argument.
  *
- * These members decide where a run of ours connects. The vault finds each of
- * them in the sealed text again, as bytes, and grants no other host
- * (admind/vault/contexts/fetch.c). So each must stand there as it is, without
+ * These members decide where a run of ours connects. The vault finds each one
+ * in the sealed text again, as bytes, and grants no other host
+ * (admind/vault/contexts/fetch.c). So each must be there as it is, without
  * escapes. A run reaches a private address only if the document has the address
  * itself; egress judges that (decision 0097).
  */

@@ -7,8 +7,8 @@
 
 /* Checks the answer of mcpbox_keys.py, a CallToolResult. Fills c, which
  * check_free() empties. Ok: c->fields has enum keys_field and a record
- * ISSUER_KEY for each usable key, at least one. Else c->summary says what is
- * wrong with the answer, or what the run itself said. */
+ * ISSUER_KEY for each usable key, at least one. Else c->summary has the fault
+ * of the answer, or the run's own words. */
 void check_keys(struct check *c, struct ipc_bytes result);
 
 #endif

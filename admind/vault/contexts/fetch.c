@@ -3,11 +3,11 @@
  *
  * admind asks for this context and may be hostile. The run connects to hosts of
  * the access document alone, and an administrator's login sealed that document.
- * We do not parse JSON. Each address that admind brings must stand in the
- * document as a whole string, between quotation marks. It has no quotation mark
- * and no backslash itself, so the bytes between the marks are exactly the
- * string. The document must be the newest that we know, so a host that was
- * taken out of it is out of reach.
+ * We do not parse JSON. Each address that admind brings must be in the document
+ * as a whole string, between quotation marks. It has no quotation mark and no
+ * backslash itself, so the bytes between the marks are exactly the string. The
+ * document must be the newest that we know, so a host that was taken out is not
+ * reached.
  *
  * admind still chooses which of the document's strings it names. Every string
  * that is a host or an https URL was written by an administrator. The run sends

@@ -549,8 +549,7 @@ python_prepare(const struct ipc_execute *e, bool time)
 		PyErr_Clear();
 }
 
-/* Tells whether the request has a known form. CONTEXT_COMPILE needs
- * DRIVER_CODE, and CONTEXT_GRANTS runs nothing. */
+/* Tells whether the request has a known form. CONTEXT_GRANTS runs nothing. */
 static bool
 known(const struct ipc_execute *e)
 {

@@ -1,7 +1,7 @@
 /*
- * The answer of a run that fetched keys, on arbitrary bytes. What is taken has
- * an age and 1 to 32 keys, each of a kind that verifies, and no two with the
- * same `kid`. What is refused has a sentence.
+ * The answer of a run that fetched keys, on arbitrary bytes. A set that is
+ * taken has an age and 1 to 32 keys, each of a kind that verifies, and no two
+ * with the same `kid`. A refusal has a sentence.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -202,8 +202,7 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
-/* bob, ann with any token of hers, or local; "bad" and "quoted" are refused,
- * and nobody can judge "away" now. */
+/* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -218,11 +217,6 @@ authenticate(struct ipc_peer *p, struct ipc_frame *f)
 	if (ipc_streq(who.credential, "quoted"))
 		return ipc_refuse(p, f->request, FAILURE_UNAUTHENTICATED,
 		    "not \"a\\b\",\r\n\xc3\xa4", 0);
-	if (ipc_streq(who.credential, "away")) {
-		(void)ipc_refuse(
-		    p, f->request, FAILURE_ISSUER_UNAVAILABLE, "not now", 1500);
-		return 0;
-	}
 	if (ipc_streq(who.credential, "bad") ||
 	    (bob_revoked && ipc_streq(who.credential, "bob")))
 		return ipc_refuse(

@@ -388,20 +388,6 @@ test_waiting_calls(void **state)
 	assert_true(TAILQ_EMPTY(&gw.calls));
 }
 
-/* Nobody can judge the token now: its client keeps it, and comes again. */
-static void
-test_issuer_is_away(void **state)
-{
-	(void)state;
-	tell_access(true, true);
-	assert_int_equal(post(BEARER "away\r\n", PING), 503);
-	assert_true(has("Retry-After: 2\r\n"));
-	assert_true(has("\"issuer_unavailable\"") && has("\"id\":9"));
-	assert_null(challenge());
-	assert_int_equal(post(ASSERTION "away\r\n", PING), 503);
-	assert_int_equal(post(BEARER "x\r\n", PING), 200);
-}
-
 /* A person is withdrawn: everything ends, by whichever token it came. */
 static void
 test_person_is_withdrawn(void **state)
@@ -444,7 +430,6 @@ main(void)
 	    T(test_time_is_over),
 	    T(test_waiting_calls),
 	    T(test_person_is_withdrawn),
-	    T(test_issuer_is_away),
 	};
 
 	log_init("gatewayd", LOG_TEXT, LOG_LV_ERR);

@@ -24,7 +24,7 @@ struct said_issuer {
 	uint8_t via, narrows;
 	uint64_t max_age_s;
 	const char *key;
-	bool fetched; /* its keys are, so it has none here */
+	bool fetched; /* its keys are; the record has no key */
 };
 
 static inline void

@@ -1,6 +1,6 @@
 /*
  * Keys that a run fetched: which of a set are taken, which sets are refused.
- * And tokens of an issuer whose keys are fetched: a key that is not there is no
+ * And tokens of an issuer whose keys are fetched: a missing key gives no
  * verdict on the token.
  */
 #include "access.h"
@@ -105,7 +105,7 @@ good_sets(void **state)
 
 	snprintf(set, sizeof(set), "{'keys':[%s,%s,%s],'more':1}", ec, rsa, ed);
 	takes(set, "erd");
-	/* What we can't use is left out: other uses, algorithms, curves,
+	/* Keys that we can't use are left out: other uses, algorithms, curves,
 	 * sizes, secrets, nonsense, and a name that comes again. */
 	snprintf(set, sizeof(set),
 	    "{'keys':[1,null,{},{'kty':'oct','k':'AAAA','kid':'o'},"

@@ -1,5 +1,5 @@
 /* Fetched keys of issuers: how long they serve, when they are fetched again,
- * what an unknown key means. The clock is the test's. */
+ * the meaning of an unknown key. The clock is the test's. */
 #include "keysets.h"
 #include "tlv.h"
 #include "unit.h"
@@ -119,7 +119,7 @@ away(void **unused)
 	assert_string_equal(home->why, "");
 }
 
-/* A token of an unknown key: nobody knows, until the issuer was asked. */
+/* A token of an unknown key can't be judged until the issuer was asked. */
 static void
 unknown_key(void **unused)
 {
