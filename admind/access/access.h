@@ -12,6 +12,7 @@
 #ifndef ACCESS_H
 #define ACCESS_H
 
+#include "keysets.h"
 #include "op.h"
 #include "rules.h"
 
@@ -33,9 +34,13 @@ struct access {
 	bool ready;
 	bool settled; /* a first reading came to its end */
 	enum failure failure;
-	unsigned generation; /* number of changes of `now` */
+	unsigned generation; /* number of changes of `now`, and of fetched
+			      * keys */
 
 	struct access_row held; /* the row of `now` */
+	/* Its document and seal, for runs that fetch keys. */
+	struct buf document, seal;
+	struct keysets keysets; /* of `now` */
 
 	/* The newest row, as last read. */
 	bool stored; /* there is one */
@@ -66,7 +71,7 @@ void document_retry(struct admind *, bool voided);
 void document_notified(struct admind *, const char *payload);
 /* Returns whether signed tokens can be judged now: 0, or -1 with err. */
 int document_ready(struct admind *, struct err *);
-/* Writes the members in_force and why into an open object. sha256: of the
+/* Writes the members in_force, why and keys into an open object. sha256: of the
  * document that the object shows; NULL: it shows none. */
 void document_json(
     struct admind *, const struct ipc_hash *sha256, struct jsonw *);

@@ -107,6 +107,9 @@ read_issuer(struct compiled *c, struct ipc_bytes record, struct err *err)
 				return malformed(err);
 			s->bound = t.p[0] != 0;
 			break;
+		case ISSUER_KEYS_URL:
+			s->fetched = true;
+			break;
 		default: /* admind-check itself will ask for the others */
 			break;
 		}

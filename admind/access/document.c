@@ -23,6 +23,7 @@
 #include "crypto.h"
 #include "identities.h"
 #include "ids.h"
+#include "json_kv.h"
 #include "log.h"
 
 /* A serial is a time. One that is further ahead is of a clock that was wrong:
@@ -58,6 +59,8 @@ document_start(struct admind *a, struct err *err)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
 	a->access->failure = FAILURE_STORAGE_UNAVAILABLE;
 	STAILQ_INIT(&a->access->waiters);
+	buf_init(&a->access->document, ACCESS_DOCUMENT_MAX);
+	buf_init(&a->access->seal, IPC_FRAME_MAX / 2);
 	return 0;
 }
 
@@ -120,6 +123,7 @@ adopt(struct admind *a, struct compiled *now)
 
 	x->now = now;
 	x->ready = true;
+	issuers_follow(now, &x->keysets);
 	if (old == NULL && now == NULL && (x->settled || !x->stored)) {
 		if (!known)
 			metadata_tell(a);
@@ -131,12 +135,27 @@ adopt(struct admind *a, struct compiled *now)
 	compiled_free(old);
 }
 
+/* Keeps the texts of the document that holds. finish() frees those of the one
+ * before it. */
+static void
+keep_texts(struct access_load *l)
+{
+	struct access *x = l->a->access;
+	struct buf former[2] = {x->document, x->seal};
+
+	x->document = l->document;
+	x->seal = l->seal;
+	l->document = former[0];
+	l->seal = former[1];
+}
+
 /* Ends a reading after which a document holds, or none is stored. */
 static void
 holds(struct access_load *l, struct compiled *now)
 {
 	l->a->access->why[0] = '\0';
 	l->a->access->held = l->row;
+	keep_texts(l);
 	log_event(LOG_LV_INFO, "access",
 	    "%u issuers, %u rules and %u sets hold",
 	    now != NULL ? now->nissuers : 0, now != NULL ? now->nrules : 0,
@@ -416,6 +435,34 @@ document_ready(struct admind *a, struct err *err)
 	return 0;
 }
 
+/* Writes the state of each issuer whose keys are fetched. */
+static void
+keysets_json(const struct access *x, struct jsonw *w)
+{
+	uint64_t boot = now_boot_ms(), wall = now_us(), left;
+
+	jsonw_name(w, "keys");
+	jsonw_arr(w);
+	for (unsigned i = 0; x != NULL && i < x->keysets.n; i++) {
+		const struct keyset *s = &x->keysets.set[i];
+		bool serves = s->read && boot < s->end_ms;
+
+		left = s->tried && s->next_ms > boot ? s->next_ms - boot : 0;
+		jsonw_obj(w);
+		jsonw_kv_str(w, "issuer", s->name);
+		jsonw_kv_int(w, "count", serves ? (int64_t)s->nkeys : 0);
+		json_kv_time(w, "fetched_at", s->read_us);
+		json_kv_time(w, "next_at", wall + left * 1000);
+		jsonw_name(w, "error");
+		if (s->why[0] != '\0')
+			jsonw_strn(w, s->why, strlen(s->why));
+		else
+			jsonw_null(w);
+		jsonw_obj_end(w);
+	}
+	jsonw_arr_end(w);
+}
+
 void
 document_json(struct admind *a, const struct ipc_hash *shown, struct jsonw *w)
 {
@@ -435,4 +482,5 @@ document_json(struct admind *a, const struct ipc_hash *shown, struct jsonw *w)
 		jsonw_str(w, why);
 	else
 		jsonw_null(w);
+	keysets_json(x, w);
 }

@@ -454,6 +454,20 @@ identities_refused(struct admind *a, enum listener listener, uint8_t via,
 		end_time(a, c);
 }
 
+void
+identities_stale(struct admind *a, const char *issuer)
+{
+	struct credential *c;
+	struct person *x;
+
+	if (a->identities == NULL)
+		return;
+	LIST_FOREACH(x, &a->identities->people.all, entry)
+		if (strcmp(x->issuer, issuer) == 0)
+			TAILQ_FOREACH(c, &x->credentials, entry)
+				c->fresh_boot_ms = 0;
+}
+
 /* ---- time ---- */
 
 void

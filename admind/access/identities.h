@@ -72,6 +72,9 @@ int identities_admit(struct admind *, struct ipc_bytes fields,
  * says nothing about the token elsewhere, so the token stays. */
 void identities_refused(
     struct admind *, enum listener, uint8_t via, const struct ipc_hash *);
+/* Has each remembered token of an issuer verified again at its next use: a key
+ * of the issuer is gone. */
+void identities_stale(struct admind *, const char *issuer);
 /* Finds the rights of a remembered person by the name of the permission set at
  * this listener, or NULL. */
 struct token *identities_of_set(

@@ -1,6 +1,7 @@
 /* Finds issuers. See rules.h. */
 #include <string.h>
 
+#include "bounds.h"
 #include "rules.h"
 #include "tlv.h"
 
@@ -47,13 +48,61 @@ issuers_bind(const struct compiled *c, unsigned listener)
 }
 
 void
-issuers_put(
-    const struct compiled *c, unsigned listener, uint8_t via, struct buf *out)
+issuers_put(const struct compiled *c, const struct keysets *keysets,
+    uint64_t now_ms, unsigned listener, uint8_t via, struct buf *out)
 {
-	for (unsigned i = 0; c != NULL && i < c->nissuers; i++)
-		if (serves(&c->issuer[i], listener, via))
-			tlv_put(out, ACCESS_ISSUER, c->issuer[i].record.p,
-			    c->issuer[i].record.n);
+	struct buf record;
+
+	buf_init(&record, IPC_BLOB_MAX);
+	for (unsigned i = 0; c != NULL && i < c->nissuers; i++) {
+		const struct issuer *s = &c->issuer[i];
+
+		if (!serves(s, listener, via))
+			continue;
+		buf_clear(&record);
+		buf_put(&record, s->record.p, s->record.n);
+		if (s->fetched)
+			keysets_put(keysets, s->name, now_ms, &record);
+		tlv_put(out, ACCESS_ISSUER, record.p, record.len);
+	}
+	if (record.failed)
+		out->failed = true;
+	buf_free(&record);
+}
+
+/* Appends the fields that say where an issuer's keys come from. */
+static void
+put_source(const struct issuer *s, struct buf *out)
+{
+	struct tlv_reader r;
+	struct tlv t;
+
+	tlv_open(&r, s->record.p, s->record.n);
+	while (tlv_next(&r, &t) == 1)
+		if (t.tag == ISSUER_URL || t.tag == ISSUER_KEYS_URL ||
+		    t.tag == ISSUER_DISCOVERY || t.tag == ISSUER_KEYS_HOST)
+			tlv_put(out, t.tag, t.p, t.n);
+}
+
+void
+issuers_follow(const struct compiled *c, struct keysets *keysets)
+{
+	struct keysets_source list[ACCESS_ISSUERS_MAX] = {0};
+	struct buf source[ACCESS_ISSUERS_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; c != NULL && i < c->nissuers; i++) {
+		if (!c->issuer[i].fetched)
+			continue;
+		buf_init(&source[n], IPC_FRAME_MAX);
+		put_source(&c->issuer[i], &source[n]);
+		list[n].name = c->issuer[i].name;
+		list[n].source = ipc_bytes(source[n].p, source[n].len);
+		n++;
+	}
+	keysets_follow(keysets, list, n);
+	for (unsigned i = 0; i < n; i++)
+		buf_free(&source[i]);
 }
 
 /* Adds without going over the largest number. */

@@ -286,6 +286,32 @@ read_refusal(struct ipc_frame *f, enum failure gone, struct err *err)
 	return false;
 }
 
+/*
+ * Refuses a token if it asks for a key that its issuer's fetched keys lack.
+ * If the issuer was asked just now, that is a verdict on the token. If not,
+ * the token can't be judged, and a client must not throw it away. Returns
+ * whether the fields say so. *absent: the verdict is on the token.
+ */
+static bool
+lacks_key(
+    struct admind *a, struct ipc_bytes fields, bool *absent, struct err *err)
+{
+	struct tlv t;
+
+	if (tlv_find(fields.p, fields.n, JWT_NO_KEY, &t) != 1)
+		return false;
+	*absent = keysets_lacks(&a->access->keysets, ipc_bytes(t.p, t.n),
+		      now_boot_ms()) == KEYSETS_ABSENT;
+	if (*absent)
+		err_set(err, FAILURE_UNAUTHENTICATED,
+		    "the token's `kid` is no key of its issuer, whose keys "
+		    "were fetched just now");
+	else
+		err_set(err, FAILURE_ISSUER_UNAVAILABLE,
+		    "the keys of the token's issuer must be fetched first");
+	return true;
+}
+
 static void
 answered(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -297,7 +323,7 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	struct ipc_check_ok ok;
 	struct frames mine;
 	struct err err;
-	bool good;
+	bool good, absent = false;
 
 	queue_of(a, listener)->checks--;
 	g->asked = false;
@@ -309,7 +335,11 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	good = f != NULL && f->type == IPC_CHECK_OK &&
 	    ipc_decode(f, &ok, &err) == 0;
-	if (good)
+	if (good && lacks_key(a, ok.fields, &absent, &err)) {
+		good = false;
+		if (absent)
+			identities_refused(a, listener, g->via, &hash);
+	} else if (good)
 		good = identities_learn(a, listener, g->via, &hash, ok.fields,
 			   principal, &err) == 0;
 	else if (read_refusal(f, gone, &err))
@@ -338,7 +368,8 @@ ask_about(struct judged *g, struct err *err)
 
 	buf_init(&both, IPC_BLOB_MAX);
 	buf_put(&both, g->token.p, g->token.len);
-	issuers_put(a->access->now, g->listener, g->via, &both);
+	issuers_put(a->access->now, &a->access->keysets, now_boot_ms(),
+	    g->listener, g->via, &both);
 	m.token_issuers = ipc_bytes(both.p, both.len);
 	if (both.failed)
 		rc = err_set(err, FAILURE_BUSY, "out of memory");

@@ -21,6 +21,7 @@
 #include "bytes.h"
 #include "err.h"
 #include "ipc_values.h"
+#include "keysets.h"
 
 struct issuer {
 	struct ipc_bytes record; /* the whole record, with its keys */
@@ -30,6 +31,7 @@ struct issuer {
 	uint64_t leeway_us, max_age_us; /* max_age_us 0: not asked */
 	bool narrows; /* the token's scopes narrow those of the set */
 	bool bound;   /* each token is bound to one request */
+	bool fetched; /* its keys are fetched (keysets.h) */
 };
 
 struct rule {
@@ -82,9 +84,12 @@ bool issuers_serve(const struct compiled *, unsigned listener, uint8_t via);
 bool issuers_at(const struct compiled *, unsigned listener);
 /* Returns whether any issuer of this listener binds its tokens to a request. */
 bool issuers_bind(const struct compiled *, unsigned listener);
-/* Appends the records of those issuers, as fields ACCESS_ISSUER. */
-void issuers_put(
-    const struct compiled *, unsigned listener, uint8_t via, struct buf *);
+/* Appends the records of those issuers, as fields ACCESS_ISSUER. Fetched keys
+ * that serve now (since boot) are put into them. */
+void issuers_put(const struct compiled *, const struct keysets *,
+    uint64_t now_ms, unsigned listener, uint8_t via, struct buf *);
+/* Makes the sets of fetched keys those of this document; NULL: of none. */
+void issuers_follow(const struct compiled *, struct keysets *);
 /* Returns the latest moment (Unix time in us) at which a token with these
  * claims, accepted at now_us, may still be used. It is `exp`; or, if the token
  * was accepted after that, `exp` and the issuer's leeway. It is earlier if the

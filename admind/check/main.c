@@ -10,6 +10,7 @@
 #include "ipc_peer.h"
 #include "jwt.h"
 #include "jwt_key.h"
+#include "keys.h"
 #include "log.h"
 #include "proc.h"
 #include "service.h"
@@ -68,6 +69,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_render render;
 		struct ipc_check_access access;
 		struct ipc_check_jwt jwt;
+		struct ipc_check_keys keys;
 	} m;
 	struct jwt_question jwt;
 	struct check c;
@@ -133,6 +135,9 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		break;
 	case IPC_CHECK_ACCESS:
 		check_access(&c, m.access.document);
+		break;
+	case IPC_CHECK_KEYS:
+		check_keys(&c, m.keys.result);
 		break;
 	case IPC_CHECK_JWT:
 		n = m.jwt.token_len;

@@ -45,6 +45,8 @@ retry_after(enum failure f)
 	case FAILURE_VAULT_UNAVAILABLE:
 	case FAILURE_UPGRADING:
 		return 1000;
+	case FAILURE_ISSUER_UNAVAILABLE:
+		return 2000;
 	default:
 		return 0;
 	}

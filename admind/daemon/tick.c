@@ -16,6 +16,7 @@
 #include "identities.h"
 #include "ids.h"
 #include "installs.h"
+#include "key_fetch.h"
 #include "limits.h"
 #include "records.h"
 #include "regrant.h"
@@ -80,6 +81,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	confirm_tick(a);
 	limits_tick(a);
 	installs_tick(a);
+	key_fetch_tick(a);
 	if (a->regrant_again)
 		regrant_run(a, NULL, NULL);
 	if (a->ticks % NODE_TICKS == 1)

@@ -10,9 +10,13 @@ enum {
 	/* Bounds of the document. An administrator writes it by hand; every
 	   admind has the whole document in memory. */
 	ACCESS_ISSUERS_MAX = 16,
-	ACCESS_KEYS_MAX = 16,     /* of an issuer; providers show 2 to 4 */
-	ACCESS_AUDIENCES_MAX = 8, /* of an issuer */
-	ACCESS_CLIENTS_MAX = 64,  /* of an issuer */
+	ACCESS_KEYS_MAX = 16, /* of an issuer; providers show 2 to 4 */
+	/* Fetched ones: those of every algorithm and use are in one set. */
+	ACCESS_KEYS_FETCHED_MAX = 32,
+	ACCESS_KEYS_BYTES_MAX = 64 * 1024, /* of a fetched set, as JSON */
+	ACCESS_KEY_HOSTS_MAX = 8,          /* of an issuer, beside its own */
+	ACCESS_AUDIENCES_MAX = 8,          /* of an issuer */
+	ACCESS_CLIENTS_MAX = 64,           /* of an issuer */
 	ACCESS_RULES_MAX = 256,
 	ACCESS_VALUES_MAX = 64, /* of a rule */
 	ACCESS_SETS_MAX = 64,
@@ -57,7 +61,17 @@ enum issuer_field {
 	ISSUER_SCOPES = 12,    /* u8: 1 the token's scopes narrow the set */
 	ISSUER_ID_TOKENS = 13, /* u8: 1 ID tokens are accepted, too */
 	ISSUER_KEY = 14,       /* record of enum key_field */
-	ISSUER_BOUND = 15      /* u8: 1 each token is bound to one request */
+	ISSUER_BOUND = 15,     /* u8: 1 each token is bound to one request */
+	/* Only if the keys are fetched. Such a record has no ISSUER_KEY in the
+	 * document; admind adds those that were fetched. */
+	ISSUER_KEYS_URL = 20,  /* https URL of the keys, or the issuer */
+	ISSUER_DISCOVERY = 21, /* u8: 1 the URL is the issuer's */
+	ISSUER_KEYS_HOST = 22  /* a further host, as the document has it */
+};
+
+/* CHECK_KEYS: these, and ISSUER_KEY for each usable key. */
+enum keys_field {
+	KEYS_MAX_AGE_S = 1 /* u64: as its server says, without bounds */
 };
 
 enum key_field {
@@ -102,7 +116,10 @@ enum jwt_field {
 			 * ISSUER_SCOPES is 1 */
 	JWT_EXP_US = 7, /* u64, Unix time in us, without leeway */
 	JWT_IAT_US = 8, /* u64; absent if the token has no iat */
-	JWT_BOUND = 9   /* record of enum bound_field, if ISSUER_BOUND is 1 */
+	JWT_BOUND = 9,  /* record of enum bound_field, if ISSUER_BOUND is 1 */
+	/* The only field: the name of the issuer whose fetched keys have no
+	 * such key as the token asks for. Nothing of the token was judged. */
+	JWT_NO_KEY = 10
 };
 
 /* The request that a token is bound to (docs/decisions/0098). */

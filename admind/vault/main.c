@@ -209,6 +209,8 @@ main(int argc, char **argv)
 		log_fatal("crypto", "%s", err.text);
 	policy_default(&v.policy);
 	v.contexts = contexts_new();
+	if (v.contexts != NULL)
+		contexts_access(v.contexts, &v.access);
 	v.sessions = sessions_new((uint64_t)conf_int(p->conf, "login_ttl"),
 	    (uint64_t)conf_int(p->conf, "login_idle"));
 	v.throttle = throttle_new((unsigned)conf_int(p->conf, "login_burst"));

@@ -161,13 +161,15 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	int status = 200;
 
 	/*
-	 * 401 and 403 are about the connection, so they are HTTP statuses. A
+	 * 401 and 403 are about the connection, so they are HTTP statuses. So
+	 * is the 503 for a credential that can't be judged now. A
 	 * missing capability is 400 where the specification says so. All other
 	 * failures are told in the JSON-RPC answer with status 200, since
 	 * clients take other statuses for a broken transport. A message without
 	 * an id has no JSON-RPC answer, so the HTTP status tells the failure.
 	 */
 	if (fi->http_status == 401 || fi->http_status == 403 ||
+	    r->failure == FAILURE_ISSUER_UNAVAILABLE ||
 	    (ex->unread && fi->http_status == 400) ||
 	    (r->failure == FAILURE_CAPABILITY_REQUIRED && ex->m.modern) ||
 	    to.id.n == 0)

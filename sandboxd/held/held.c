@@ -117,8 +117,8 @@ static int
 open_call(
     struct held_set *s, struct held *h, struct ipc_bytes sealed, struct err *e)
 {
-	static const uint8_t kinds[] = {
-	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE};
+	static const uint8_t kinds[] = {CONTEXT_TOOL, CONTEXT_INSPECT,
+	    CONTEXT_TEST, CONTEXT_MODULE, CONTEXT_KEYS};
 	struct context_binding b = {
 	    .epoch = s->epoch,
 	    .execution = h->id,

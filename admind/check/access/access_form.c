@@ -6,7 +6,9 @@
 #include "access_form.h"
 #include "bounds.h"
 #include "bytes.h"
+#include "grantreq.h"
 #include "name.h"
+#include "netgrant.h"
 #include "permit.h"
 
 enum {
@@ -197,6 +199,59 @@ access_form_issuer(const uint8_t *p, size_t n)
 	return NULL;
 }
 
+static bool
+is_graphic(const uint8_t *p, size_t n, size_t max)
+{
+	if (n == 0 || n > max)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (p[i] < '!' || p[i] > '~')
+			return false;
+	return true;
+}
+
+/* Tells whether egress may open this host for a run (netgrant.h). */
+static bool
+is_reachable(struct ipc_bytes host)
+{
+	struct netgrant g;
+	struct buf line;
+	bool good;
+
+	buf_init(&line, NETGRANT_LINE_MAX + 8);
+	good = grantreq_need(host, &line, NULL) == 0 && !line.failed &&
+	    netgrant_read(ipc_bytes(line.p, line.len), &g, NULL) == 0 &&
+	    !g.any && g.form != GRANT_HOST_WILD && g.proto == NETGRANT_TCP;
+	buf_free(&line);
+	return good;
+}
+
+const char *
+access_form_jwks_url(const uint8_t *p, size_t n)
+{
+	const size_t start = strlen("https://");
+	const char *fault;
+	struct url u;
+
+	if ((fault = read_url(p, n, &u)) != NULL)
+		return fault;
+	if (!u.tls)
+		return "must begin with https://";
+	if (!is_reachable(ipc_bytes(p + start, n - start - u.path.n)))
+		return "names a host that no run may reach";
+	return NULL;
+}
+
+const char *
+access_form_key_host(const uint8_t *p, size_t n)
+{
+	return n <= ACCESS_URL_MAX && is_graphic(p, n, ACCESS_URL_MAX) &&
+		is_reachable(ipc_bytes(p, n))
+	    ? NULL
+	    : "must be a host that a run may reach, as keys.example.org, "
+	      "192.0.2.1:8443 or [2001:db8::1]:443";
+}
+
 /* ---- names and values ---- */
 
 const char *
@@ -220,17 +275,6 @@ is_plain(const uint8_t *p, size_t n, size_t max)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (p[i] < ' ' || p[i] == 0x7f)
-			return false;
-	return true;
-}
-
-static bool
-is_graphic(const uint8_t *p, size_t n, size_t max)
-{
-	if (n == 0 || n > max)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (p[i] < '!' || p[i] > '~')
 			return false;
 	return true;
 }

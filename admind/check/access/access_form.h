@@ -12,6 +12,10 @@ const char *access_form_resource(const uint8_t *, size_t);
 /* An issuer's URL: https, or http for a host that is this machine; no user
  * name, query or fragment. */
 const char *access_form_issuer(const uint8_t *, size_t);
+/* The address of an issuer's keys: https, to a host that a run may reach. */
+const char *access_form_jwks_url(const uint8_t *, size_t);
+/* A host that a run may reach: name, address or [IPv6], perhaps with a port. */
+const char *access_form_key_host(const uint8_t *, size_t);
 /* The name of an issuer or a permission set. */
 const char *access_form_name(const uint8_t *, size_t);
 /* An audience: a URL, or the tag of an application. */

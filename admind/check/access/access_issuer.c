@@ -4,6 +4,7 @@
 #include "access_form.h"
 #include "access_issuer.h"
 #include "access_key.h"
+#include "access_source.h"
 #include "bounds.h"
 #include "bytes.h"
 #include "ipc_values.h"
@@ -21,6 +22,9 @@ enum {
 	TYPES_MAX = 8,      /* two are usual */
 	ALGORITHMS_MAX = 5, /* two names of EdDSA */
 	LISTENERS_MAX = 2,
+	/* Keys that are not there yet may be of each. */
+	ALL_ALGORITHMS =
+	    1 << JWT_RS256 | 1 << JWT_PS256 | 1 << JWT_ES256 | 1 << JWT_EDDSA,
 	/* Bytes of a record: 16 keys, 64 clients, 8 audiences. */
 	RECORD_MAX = 64 * 1024
 };
@@ -29,7 +33,9 @@ static const struct access_member members[] = {{"name", true}, {"issuer", true},
     {"audiences", false}, {"algorithms", false}, {"header", false},
     {"listeners", false}, {"leeway_seconds", false}, {"max_age_seconds", false},
     {"types", false}, {"email", false}, {"clients", false}, {"scopes", false},
-    {"id_tokens", false}, {"bound", false}, {"jwks", true}, {NULL, false}};
+    {"id_tokens", false}, {"bound", false}, {"jwks", false},
+    {"jwks_url", false}, {"discovery", false}, {"key_hosts", false},
+    {NULL, false}};
 
 static const char *
 form_algorithm(const uint8_t *p, size_t n)
@@ -185,7 +191,7 @@ access_issuer_read(struct access_doc *a, const struct access_at *issuer,
 	    "authorization", "cf-access-jwt-assertion", NULL};
 	static const char *const emails[] = {"verified", "trusted", NULL};
 	static const char *const scopes[] = {"rules", "token", NULL};
-	struct access_at at;
+	struct access_at at, source;
 	struct buf record, keys;
 	unsigned fit;
 	bool bound;
@@ -202,9 +208,11 @@ access_issuer_read(struct access_doc *a, const struct access_at *issuer,
 		tlv_put(&record, ISSUER_URL, at.v->str, at.v->len);
 	at = access_get(a, issuer, "audiences");
 	audiences(a, &at, resource, &record);
-	at = access_get(a, issuer, "jwks");
-	fit = access_key_set(a, &at, &keys);
+	source = access_get(a, issuer, "jwks");
+	fit = access_key_set(a, &source, &keys);
 	at = access_get(a, issuer, "algorithms");
+	if (access_source_read(a, issuer, &record))
+		fit = at.v == NULL ? ALL_ALGORITHMS : 0;
 	algorithms(a, &at, fit, &record);
 	at = access_get(a, issuer, "header");
 	access_put_u8(&record, ISSUER_VIA,

@@ -310,3 +310,66 @@ access_key_set(
 	}
 	return mask;
 }
+
+/* Tells whether a key before the i-th that was taken has the same `kid`. */
+static bool
+taken(const struct access_doc *a, const struct doc_node *keys, const bool *used,
+    uint32_t i)
+{
+	const struct doc_node *kid =
+	    doc_get(a->d, doc_kid(a->d, keys, i), "kid");
+	const struct doc_node *other;
+
+	for (uint32_t k = 0; kid != NULL && k < i; k++) {
+		if (!used[k])
+			continue;
+		other = doc_get(a->d, doc_kid(a->d, keys, k), "kid");
+		if (other != NULL && other->len == kid->len &&
+		    memcmp(other->str, kid->str, kid->len) == 0)
+			return true;
+	}
+	return false;
+}
+
+int
+access_key_fetched(struct access_doc *a, struct buf *out, struct err *e)
+{
+	const struct access_at top = {.v = &a->d->node[0], .root = true};
+	bool used[ACCESS_KEYS_FETCHED_MAX] = {false};
+	char first[sizeof(a->r->first)] = "it has no key";
+	struct access_at keys;
+	unsigned n = 0;
+
+	if (top.v->kind != DOC_OBJECT)
+		return err_set(
+		    e, FAILURE_UPSTREAM, "the key set is not an object");
+	keys = access_get(a, &top, "keys");
+	if (keys.v == NULL || keys.v->kind != DOC_ARRAY)
+		return err_set(
+		    e, FAILURE_UPSTREAM, "the key set has no array \"keys\"");
+	if (keys.v->count > ACCESS_KEYS_FETCHED_MAX)
+		return err_set(e, FAILURE_UPSTREAM,
+		    "the key set has %u keys, and at most %d are read",
+		    keys.v->count, ACCESS_KEYS_FETCHED_MAX);
+	for (uint32_t i = 0; i < keys.v->count; i++) {
+		struct access_at key = access_entry(a, &keys, i);
+		struct buf record;
+
+		report_open(a->r, NULL);
+		buf_init(&record, RECORD_MAX + 16);
+		(void)one(a, &key, &record);
+		if (record.failed)
+			out->failed = true;
+		used[i] = a->r->n == 0 && !taken(a, keys.v, used, i);
+		if (used[i])
+			buf_put(out, record.p, record.len);
+		else if (a->r->n > 0 && n == 0)
+			memcpy(first, a->r->first, sizeof(first));
+		n += used[i];
+		buf_free(&record);
+	}
+	if (n == 0)
+		return err_set(e, FAILURE_UPSTREAM,
+		    "the key set has no key that can be used: %s", first);
+	return 0;
+}

@@ -18,7 +18,7 @@
  * into each request, so a token of a person's browser must not count where an
  * Authorization field is asked for, nor the other way round.
  *
- * All the work is bounded: 8 KiB of token, 16 issuers with 16 keys, one
+ * All the work is bounded: 8 KiB of token, 16 issuers with 32 keys, one
  * signature.
  */
 #include <string.h>
@@ -191,7 +191,8 @@ fits(const struct jwt_issuer_key *key, unsigned algorithm)
 
 /* Finds the one key: that of the token's `kid`, else the only one that fits. A
  * token without `kid` among several keys is refused and not tried with each, so
- * that a token costs one signature. */
+ * that a token costs one signature. Returns 0, -1, or 1 if fetched keys have
+ * none: the issuer may have another key by now. */
 static int
 find_key(const struct doc *d, const struct jwt_issuer *is, unsigned algorithm,
     struct jwt_issuer_key *out, struct err *e)
@@ -214,6 +215,8 @@ find_key(const struct doc *d, const struct jwt_issuer *is, unsigned algorithm,
 	if (rc == -1)
 		return err_set(e, FAILURE_INTERNAL,
 		    "a key's record is not as it was made");
+	if (found == 0 && is->fetched)
+		return 1;
 	if (kid != NULL && found == 0)
 		return refuse(e,
 		    "the token's `kid` is no key of its issuer in the access "
@@ -230,6 +233,7 @@ find_key(const struct doc *d, const struct jwt_issuer *is, unsigned algorithm,
 	return 0;
 }
 
+/* Verifies the signature. Returns 0, -1, or 1 as find_key() does. */
 static int
 verify(const struct jwt_question *q, const struct jwt_parts *p,
     const struct doc *head, const struct doc *claims, struct jwt_issuer *is,
@@ -246,9 +250,10 @@ verify(const struct jwt_question *q, const struct jwt_parts *p,
 		return refuse(e,
 		    "the token's `alg` is not one that the access document "
 		    "takes of its issuer (algorithms)");
-	if (type(head, is, e) == -1 ||
-	    find_key(head, is, algorithm, &key, e) == -1)
+	if (type(head, is, e) == -1)
 		return -1;
+	if ((rc = find_key(head, is, algorithm, &key, e)) != 0)
+		return rc;
 	rc = jwt_key_verify(algorithm, key.spki, p->text, p->signature, e);
 	if (rc == 0)
 		return refuse(e, "the token's signature is wrong");
@@ -264,15 +269,21 @@ check_jwt(struct check *c, const struct jwt_question *q)
 	struct buf times;
 	struct report r;
 	struct err e;
-	int rc = -1;
+	int rc = -1, key;
 
 	check_begin(c, &r);
 	buf_init(&times, JWT_MAX);
 	if (jwt_parts_cut(&p, q->token, &e) == -1 ||
 	    parse(&head, p.header, "header", &e) == -1 ||
 	    parse(&claims, p.claims, "claims", &e) == -1 ||
-	    verify(q, &p, &head, &claims, &is, &e) == -1 ||
-	    jwt_claims_judge(&claims, &is, q->now_us, &times, &e) == -1)
+	    (key = verify(q, &p, &head, &claims, &is, &e)) == -1)
+		goto out;
+	if (key == 1) {
+		tlv_put(&c->fields, JWT_NO_KEY, is.name.p, is.name.n);
+		rc = 0;
+		goto out;
+	}
+	if (jwt_claims_judge(&claims, &is, q->now_us, &times, &e) == -1)
 		goto out;
 	tlv_put(&c->fields, JWT_ISSUER, is.name.p, is.name.n);
 	if (jwt_person_read(&claims, &is, &c->fields, &e) == -1)

@@ -25,6 +25,7 @@ read_bool(const struct tlv *f, bool *v)
 static bool
 field(struct jwt_issuer *is, const struct tlv *f)
 {
+	bool discovery;
 	unsigned u = 0;
 
 	switch (f->tag) {
@@ -59,7 +60,13 @@ field(struct jwt_issuer *is, const struct tlv *f)
 	case ISSUER_TYPE:
 	case ISSUER_CLIENT:
 	case ISSUER_KEY:
+	case ISSUER_KEYS_HOST:
 		return true;
+	case ISSUER_KEYS_URL:
+		is->fetched = true;
+		return true;
+	case ISSUER_DISCOVERY:
+		return read_bool(f, &discovery);
 	default:
 		return false;
 	}
@@ -73,7 +80,7 @@ jwt_issuer_read(struct ipc_bytes record, struct jwt_issuer *out)
 	static const uint8_t needed[] = {ISSUER_NAME, ISSUER_URL,
 	    ISSUER_AUDIENCE, ISSUER_ALGORITHM, ISSUER_VIA, ISSUER_LISTENERS,
 	    ISSUER_LEEWAY_S, ISSUER_MAX_AGE_S, ISSUER_TYPE, ISSUER_EMAIL,
-	    ISSUER_SCOPES, ISSUER_ID_TOKENS, ISSUER_KEY, ISSUER_BOUND};
+	    ISSUER_SCOPES, ISSUER_ID_TOKENS, ISSUER_BOUND};
 	struct jwt_issuer is = {.record = record};
 	struct tlv_reader r;
 	uint32_t seen = 0;
@@ -89,6 +96,9 @@ jwt_issuer_read(struct ipc_bytes record, struct jwt_issuer *out)
 	for (size_t i = 0; i < sizeof(needed); i++)
 		if ((seen & 1u << needed[i]) == 0)
 			rc = -1;
+	/* Keys that are fetched may not be there yet. */
+	if ((seen & 1u << ISSUER_KEY) == 0 && !is.fetched)
+		rc = -1;
 	if (rc == 0)
 		*out = is;
 	return rc;

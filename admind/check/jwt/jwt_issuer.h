@@ -20,6 +20,7 @@ struct jwt_issuer {
 	bool scopes;         /* the token's scopes narrow the set */
 	bool id_tokens;      /* ID tokens are accepted */
 	bool bound;          /* each token is bound to one request */
+	bool fetched;        /* its keys are fetched; there may be none */
 };
 
 /* One key of an issuer. */

@@ -83,6 +83,44 @@ say(struct json_object *o)
 	buf_free(&b);
 }
 
+/* Tells on standard error the keys of each issuer that are fetched. */
+static void
+say_keys(struct json_object *o)
+{
+	struct json_object *list, *one;
+	const char *text, *name;
+	struct buf b;
+
+	if (!json_object_object_get_ex(o, "keys", &list) ||
+	    !json_object_is_type(list, json_type_array))
+		return;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		one = json_object_array_get_idx(list, i);
+		name = tables_text(one, "issuer");
+		buf_init(&b, 64 * 1024);
+		buf_puts(&b, "mcpboxctl: issuer ");
+		show_text(&b, name, strlen(name), SHOW_LINE);
+		buf_putf(&b, ": %s keys", tables_text(one, "count"));
+		text = tables_text(one, "fetched_at");
+		if (*text != '\0') {
+			buf_puts(&b, ", fetched ");
+			show_text(&b, text, strlen(text), SHOW_LINE);
+		}
+		text = tables_text(one, "next_at");
+		buf_puts(&b, ", again ");
+		show_text(&b, text, strlen(text), SHOW_LINE);
+		text = tables_text(one, "error");
+		if (*text != '\0') {
+			buf_puts(&b, "; the last fetch failed: ");
+			show_text(&b, text, strlen(text), SHOW_LINE);
+		}
+		if (!b.failed)
+			fprintf(
+			    stderr, "%.*s\n", (int)b.len, (const char *)b.p);
+		buf_free(&b);
+	}
+}
+
 /* Prints a document as JSON in ASCII, with a row for each member. */
 static void
 print(struct json_object *document)
@@ -116,6 +154,7 @@ show(const struct ctl *c)
 		status = tables_json(text.p, text.len);
 	} else if (status == CTL_DONE) {
 		say(o);
+		say_keys(o);
 		if (json_object_object_get_ex(o, "document", &document) &&
 		    document != NULL)
 			print(document);

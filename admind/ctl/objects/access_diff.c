@@ -219,6 +219,8 @@ static void
 describe(struct diff *d, struct json_object *o)
 {
 	words(d, "  ", member(o, "issuer"));
+	words(d, "; keys at ", member(o, "jwks_url"));
+	words(d, "; key_hosts ", member(o, "key_hosts"));
 	words(d, "; scopes ", member(o, "scopes"));
 	words(d, "; allow ", member(o, "allow"));
 	words(d, "; deny ", member(o, "deny"));

@@ -2,6 +2,7 @@
 
 #include "contexts.h"
 #include "credentials.h"
+#include "fetch.h"
 #include "hosts.h"
 #include "ids.h"
 #include "limit.h"
@@ -27,6 +28,7 @@ struct epoch_key {
 struct contexts {
 	uint64_t serial;
 	struct calls *calls;
+	struct access *access; /* the newest; NULL: none was said */
 	struct epoch_key row[EPOCHS_MAX];
 };
 
@@ -44,6 +46,12 @@ struct calls *
 contexts_calls(struct contexts *c)
 {
 	return c->calls;
+}
+
+void
+contexts_access(struct contexts *c, struct access *newest)
+{
+	c->access = newest;
 }
 
 static struct epoch_key *
@@ -128,7 +136,13 @@ allowed(uint8_t kind, uint8_t tag)
 	case CTX_KIND:
 	case CTX_SPEC:
 	case CTX_EXECUTABLE:
-		return kind != CONTEXT_TOOL && kind != CONTEXT_MODULE;
+		return kind != CONTEXT_TOOL && kind != CONTEXT_MODULE &&
+		    kind != CONTEXT_KEYS;
+	case CTX_ACCESS_SEAL:
+	case CTX_ACCESS_DOCUMENT:
+	case CTX_KEYS_URL:
+	case CTX_KEYS_HOST:
+		return kind == CONTEXT_KEYS;
 	case CTX_EXECUTABLE_DIGEST:
 	case CTX_OUTPUT_SCHEMA:
 		return kind == CONTEXT_TEST;
@@ -229,6 +243,8 @@ take_apart(
 				return -1;
 			continue;
 		}
+		if (f.tag == CTX_KEYS_HOST) /* fetch.c counts them */
+			continue;
 		if (out->one[f.tag].p != NULL)
 			return err_set(err, FAILURE_INVALID_REQUEST,
 			    "context material: tag %u comes twice", f.tag);
@@ -505,18 +521,19 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 }
 
 /*
- * Builds the plaintext for an installer of modules: a name and limits. The
- * installer is our own code. admind can't choose the hosts that the installer
- * connects to or the program that it runs, because sandboxd takes both from its
- * own configuration. So admind gains no more than by any request for a module.
+ * Builds the plaintext for our own code: a name and limits. admind can't choose
+ * the program or the hosts that it connects to. sandboxd takes both from its
+ * own configuration for an installer of modules. fetch_put() adds them for a
+ * run that fetches keys of an issuer. So admind gains no more than by any
+ * request for a module.
  */
 static int
-build_module(struct buf *out, const struct material *m, struct err *err)
+build_ours(struct buf *out, const struct material *m, struct err *err)
 {
 	if (m->one[CTX_NAME].p == NULL)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "context material has no name");
-	for (unsigned tag = CTX_NAME; tag <= CTX_TAG_MAX; tag++)
+	for (unsigned tag = CTX_NAME; tag < CTX_ACCESS_SEAL; tag++)
 		copy(out, m, (uint8_t)tag);
 	return 0;
 }
@@ -532,7 +549,8 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	int rc = -1;
 
 	if (((msg->kind < CONTEXT_TOOL || msg->kind > CONTEXT_TEST) &&
-		msg->kind != CONTEXT_GRANTS && msg->kind != CONTEXT_MODULE) ||
+		msg->kind != CONTEXT_GRANTS && msg->kind != CONTEXT_MODULE &&
+		msg->kind != CONTEXT_KEYS) ||
 	    msg->listener < LISTENER_LOCAL || msg->listener > LISTENER_ADMIND)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "unknown context kind or listener");
@@ -540,7 +558,7 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	if (msg->kind != CONTEXT_TOOL && msg->listener != LISTENER_ADMIND)
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "only admind may run an inspection, a test or an "
-		    "installer, or change grants");
+		    "installer, fetch keys, or change grants");
 	if ((e = find(c, &msg->epoch)) == NULL || e->counter == UINT64_MAX)
 		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox has no context key for this epoch yet");
@@ -553,10 +571,12 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	else if (msg->kind == CONTEXT_GRANTS)
 		rc = hosts_grants(&plain, k, msg->material,
 		    (const struct ipc_id *)m.one[CTX_SERVER_ID].p, err);
-	else if (msg->kind == CONTEXT_MODULE)
-		rc = build_module(&plain, &m, err);
+	else if (msg->kind == CONTEXT_MODULE || msg->kind == CONTEXT_KEYS)
+		rc = build_ours(&plain, &m, err);
 	else
 		rc = build_plain(&plain, &m, err);
+	if (rc == 0 && msg->kind == CONTEXT_KEYS)
+		rc = fetch_put(&plain, k, c->access, msg->material, err);
 	if (rc == -1)
 		goto out;
 	if (plain.failed) {

@@ -14,7 +14,8 @@ M(127, CHECK_RENDER, check_render, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "fill
 M(128, CHECK_HTTP, check_http, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "is this a declared REST call? CHECK_OK carries what follows from it: enum inspection_field") \
 M(129, CHECK_OPENAPI, check_openapi, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "an OpenAPI document as declared REST calls; CHECK_OK carries enum openapi_field") \
 M(130, CHECK_ACCESS, check_access, REQ, ADMIND, CHECK, OPEN, ACCESS_DOCUMENT_MAX, "is this an access document? CHECK_OK carries enum access_field") \
-M(131, CHECK_JWT, check_jwt, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "who is this signed token of, by which of these issuers? CHECK_OK carries enum jwt_field; CHECK_ERRORS says why not")
+M(131, CHECK_JWT, check_jwt, REQ, ADMIND, CHECK, OPEN, IPC_BLOB_MAX, "who is this signed token of, by which of these issuers? CHECK_OK carries enum jwt_field; CHECK_ERRORS says why not") \
+M(132, CHECK_KEYS, check_keys, REQ, ADMIND, CHECK, OPEN, RESULT_MAX, "which public keys of an issuer did this run fetch? CHECK_OK carries enum keys_field and ISSUER_KEY; CHECK_ERRORS says what went wrong")
 
 #define IPC_FIELDS_check_arguments(F, S) \
 F(S, u8, output, "1: an outputSchema and a value of any type, not arguments") \
@@ -54,6 +55,8 @@ F(S, u32, document_len, "bytes of the document at the front of the blob") \
 F(S, blob, document_operations, "OpenAPI 3 as JSON, then the operations that are wanted, one a line (operationId, or \"get /path\"); none: all")
 
 #define IPC_FIELDS_check_access(F, S) F(S, blob, document, "JSON")
+
+#define IPC_FIELDS_check_keys(F, S) F(S, blob, result, "what the runner answered (foreign JSON)")
 
 #define IPC_FIELDS_check_jwt(F, S) \
 F(S, u8, listener, "enum listener that it came to") \

@@ -20,8 +20,9 @@ import json
 import sys
 
 #: enum runner_driver
-HTTP, MCP, MODULE = 1, 2, 3
-MODULES = {HTTP: "mcpbox_httpkind", MCP: "mcpbox_mcp", MODULE: "mcpbox_wheel"}
+HTTP, MCP, MODULE, KEYS = 1, 2, 3, 4
+MODULES = {HTTP: "mcpbox_httpkind", MCP: "mcpbox_mcp", MODULE: "mcpbox_wheel",
+           KEYS: "mcpbox_keys"}
 
 
 class Body:

@@ -549,16 +549,16 @@ python_prepare(const struct ipc_execute *e, bool time)
 		PyErr_Clear();
 }
 
-/* Tells whether the request has a known form. CONTEXT_COMPILE needs
- * DRIVER_CODE, and CONTEXT_GRANTS runs nothing. */
+/* Tells whether the request has a known form. CONTEXT_GRANTS runs nothing. */
 static bool
 known(const struct ipc_execute *e)
 {
 	return e->source_len <= e->code.n && e->kind >= CONTEXT_TOOL &&
-	    e->kind <= CONTEXT_MODULE && e->kind != CONTEXT_GRANTS &&
-	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_MODULE &&
+	    e->kind <= CONTEXT_KEYS && e->kind != CONTEXT_GRANTS &&
+	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_KEYS &&
 	    (e->kind != CONTEXT_COMPILE || e->driver == DRIVER_CODE) &&
-	    (e->kind == CONTEXT_MODULE) == (e->driver == DRIVER_MODULE);
+	    (e->kind == CONTEXT_MODULE) == (e->driver == DRIVER_MODULE) &&
+	    (e->kind == CONTEXT_KEYS) == (e->driver == DRIVER_KEYS);
 }
 
 int

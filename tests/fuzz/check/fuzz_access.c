@@ -30,7 +30,7 @@ keys(const struct jwt_issuer *is)
 			abort();
 		n++;
 	}
-	if (rc == -1 || n == 0 || n > ACCESS_KEYS_MAX)
+	if (rc == -1 || (n == 0) != is->fetched || n > ACCESS_KEYS_MAX)
 		abort();
 }
 

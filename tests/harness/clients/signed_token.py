@@ -26,6 +26,8 @@ def b64(data):
 class Issuer:
     """One with an ES256 key. more: other members of its entry in the document."""
 
+    kid = "k"     # of its key
+
     def __init__(self, name="pocket", **more):
         self.name, self.url, self.more = name, f"https://{name}.example.org", more
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -33,12 +35,12 @@ class Issuer:
     def entry(self):
         point = self.key.public_key().public_bytes(serialization.Encoding.X962,
                                                    serialization.PublicFormat.UncompressedPoint)
-        jwk = {"kty": "EC", "crv": "P-256", "kid": "k", "x": b64(point[1:33]), "y": b64(point[33:])}
+        jwk = {"kty": "EC", "crv": "P-256", "kid": self.kid, "x": b64(point[1:33]), "y": b64(point[33:])}
         return {"name": self.name, "issuer": self.url, "jwks": {"keys": [jwk]}, **self.more}
 
     def sign(self, sub, seconds=3600, **claims):
         """A token whose time is over in so many seconds; no two are equal."""
-        head = {"alg": "ES256", "kid": "k", "typ": "at+jwt"}
+        head = {"alg": "ES256", "kid": self.kid, "typ": "at+jwt"}
         body = {"iss": self.url, "aud": RESOURCE, "sub": sub, "exp": int(time.time()) + seconds,
                 "jti": str(next(_ids)), **claims}
         body = {k: v for k, v in body.items() if v is not None}

@@ -52,6 +52,7 @@ struct said_document {
 	uint64_t max_age_s;
 	bool narrows, empty;
 	bool bound; /* pocket binds its tokens to a request */
+	bool fetched; /* the keys of pocket */
 };
 
 static inline void
@@ -73,6 +74,7 @@ fields_of(const struct said_document *d, struct buf *b)
 	p.key = d->key;
 	p.narrows = d->narrows;
 	p.bound = d->bound;
+	p.fetched = d->fetched;
 	p.max_age_s = d->max_age_s;
 	if (d->listeners != 0)
 		p.listeners = d->listeners;

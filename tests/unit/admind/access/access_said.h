@@ -26,6 +26,7 @@ struct said_issuer {
 	uint64_t max_age_s;
 	const char *key;
 	bool bound;
+	bool fetched; /* its keys are; the record has no key */
 };
 
 static inline void
@@ -61,7 +62,13 @@ say_issuer(struct buf *out, const struct said_issuer *s)
 	put_byte(&b, ISSUER_SCOPES, s->narrows);
 	put_byte(&b, ISSUER_BOUND, s->bound);
 	tlv_puts(&key, KEY_SPKI, s->key != NULL ? s->key : "KEY");
-	put_record(&b, ISSUER_KEY, &key);
+	if (s->fetched) {
+		buf_free(&key);
+		tlv_puts(&b, ISSUER_KEYS_URL, s->url);
+		put_byte(&b, ISSUER_DISCOVERY, 1);
+	} else {
+		put_record(&b, ISSUER_KEY, &key);
+	}
 	put_record(out, ACCESS_ISSUER, &b);
 }
 

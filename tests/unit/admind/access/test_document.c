@@ -55,7 +55,7 @@ shown(const char *document)
 	return text;
 }
 
-#define HOLDS "{\"in_force\":true,\"why\":null}"
+#define HOLDS "{\"in_force\":true,\"why\":null,\"keys\":[]}"
 
 static void
 vault_refuses(enum failure failure, const char *text)
@@ -79,7 +79,8 @@ no_document(void **unused)
 	assert_true(a->access->settled);
 	assert_int_equal(state(), FAILURE_NONE);
 	assert_null(a->access->now);
-	assert_string_equal(shown(""), "{\"in_force\":false,\"why\":null}");
+	assert_string_equal(
+	    shown(""), "{\"in_force\":false,\"why\":null,\"keys\":[]}");
 	assert_int_equal(fake_db_waits(NULL), 0);
 }
 
@@ -115,7 +116,8 @@ whole_way(void **unused)
 	assert_string_equal(shown("{}"), HOLDS);
 	/* another document than the one that was read last */
 	assert_string_equal(shown("{\"x\":1}"),
-	    "{\"in_force\":false,\"why\":\"admind is reading it\"}");
+	    "{\"in_force\":false,\"why\":\"admind is reading "
+	    "it\",\"keys\":[]}");
 }
 
 /* A row that the vault did not seal, or knows to be old, opens no door and
@@ -140,7 +142,8 @@ row_that_can_not_hold(void **unused)
 	(void)fake_took(f.tunnel, IPC_CREDENTIAL_ENDED, &m);
 	assert_true(ipc_streq(m.principal, who_is));
 	assert_string_equal(shown("{\"x\":1}"),
-	    "{\"in_force\":false,\"why\":\"the seal is not this vault's\"}");
+	    "{\"in_force\":false,\"why\":\"the seal is not this "
+	    "vault's\",\"keys\":[]}");
 	assert_int_equal(learn("a.b.c", &ann, who_is), FAILURE_UNAUTHENTICATED);
 	/* the tick leaves it alone; another vault may know it */
 	fake_end_all();

@@ -244,6 +244,91 @@ good_no_more(void **unused)
 	is_refused(f.tunnel, R, FAILURE_UNAUTHENTICATED, "too old");
 }
 
+/* admind-check finds no such key among the fetched ones. */
+static void
+check_lacks_key(void)
+{
+	struct ipc_check_ok ok = {0};
+	struct buf b;
+
+	buf_init(&b, IPC_FRAME_MAX);
+	tlv_puts(&b, JWT_NO_KEY, "pocket");
+	ok.fields = ipc_bytes(b.p, b.len);
+	fake_answers(f.check, IPC_CHECK_OK, &ok);
+	buf_free(&b);
+}
+
+static void
+fetches(const char *key)
+{
+	struct keyset *s = keysets_due(&a->access->keysets, boot_ms);
+	struct buf b;
+
+	assert_non_null(s);
+	buf_init(&b, IPC_FRAME_MAX);
+	tlv_puts(&b, ISSUER_KEY, key);
+	keysets_begin(s, boot_ms);
+	(void)keysets_good(s, ipc_bytes(b.p, b.len), 3600, wall_us);
+	buf_free(&b);
+}
+
+/* A key that is not there is a verdict only just after its issuer was asked.
+ * Otherwise clients keep their token and come again. */
+static void
+unknown_key(void **unused)
+{
+	static const char later[] =
+	    "the keys of the token's issuer must be fetched first";
+	struct ipc_check_jwt q;
+	struct tlv record, key;
+
+	fake_admind_free(&f, false);
+	rig_start(&(struct said_document){.fetched = true});
+	a->dispatch = handle;
+	assert_true(asks(f.tunnelled, R, "a.b.c"));
+	(void)fake_took(f.check, IPC_CHECK_JWT, &q);
+	assert_int_equal(
+	    tlv_find(q.token_issuers.p + q.token_len,
+		q.token_issuers.n - q.token_len, ACCESS_ISSUER, &record),
+	    1);
+	assert_int_equal(tlv_find(record.p, record.n, ISSUER_KEY, &key), 0);
+	check_lacks_key();
+	is_refused(f.tunnel, R, FAILURE_ISSUER_UNAVAILABLE, later);
+	fetches("KEY");
+	assert_true(asks(f.tunnelled, R + 1, "a.b.c"));
+	(void)fake_took(f.check, IPC_CHECK_JWT, &q);
+	assert_int_equal(
+	    tlv_find(q.token_issuers.p + q.token_len,
+		q.token_issuers.n - q.token_len, ACCESS_ISSUER, &record),
+	    1);
+	assert_int_equal(tlv_find(record.p, record.n, ISSUER_KEY, &key), 1);
+	assert_memory_equal(key.p, "KEY", 3);
+	check_lacks_key();
+	is_refused(f.tunnel, R + 1, FAILURE_UNAUTHENTICATED,
+	    "the token's `kid` is no key of its issuer, whose keys were "
+	    "fetched just now");
+	passes(31);
+	assert_null(keysets_due(&a->access->keysets, boot_ms));
+	assert_true(asks(f.tunnelled, R + 2, "a.b.c"));
+	check_is_asked("a.b.c", LISTENER_TUNNEL);
+	check_lacks_key();
+	is_refused(f.tunnel, R + 2, FAILURE_ISSUER_UNAVAILABLE, later);
+	fetches("KEY2");
+	assert_true(asks(f.tunnelled, R + 3, "a.b.c"));
+	check_is_asked("a.b.c", LISTENER_TUNNEL);
+	check_finds_good(&ann);
+	assert_int_equal(dispatched, 1);
+	/* Remembered, until a key of the issuer is gone. */
+	assert_false(asks(f.tunnelled, R + 4, "a.b.c"));
+	identities_stale(a, "door");
+	assert_false(asks(f.tunnelled, R + 5, "a.b.c"));
+	identities_stale(a, "pocket");
+	assert_true(asks(f.tunnelled, R + 6, "a.b.c"));
+	check_is_asked("a.b.c", LISTENER_TUNNEL);
+	check_finds_good(&ann);
+	assert_int_equal(dispatched, 2);
+}
+
 static void
 check_is_away(void **unused)
 {
@@ -391,6 +476,7 @@ main(void)
 	    TEST(bad_token),
 	    TEST(person_who_may_not),
 	    TEST(good_no_more),
+	    TEST(unknown_key),
 	    TEST(check_is_away),
 	    TEST(asked_again_after_a_change),
 	    TEST(few_checks_at_a_time),

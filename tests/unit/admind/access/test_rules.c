@@ -96,6 +96,7 @@ issuers_that_are_named(void **unused)
 	    .url = "https://door.example.org",
 	    .listeners = REMOTELY,
 	    .via = VIA_ASSERTION};
+	static const struct keysets none;
 	struct buf out;
 	struct tlv t;
 
@@ -103,9 +104,9 @@ issuers_that_are_named(void **unused)
 	say_issuer(&said, &door);
 	assert_true(compile());
 	buf_init(&out, IPC_BLOB_MAX);
-	issuers_put(doc, LISTENER_LOCAL, VIA_ASSERTION, &out);
+	issuers_put(doc, &none, 0, LISTENER_LOCAL, VIA_ASSERTION, &out);
 	assert_int_equal(out.len, 0);
-	issuers_put(doc, LISTENER_TUNNEL, VIA_ASSERTION, &out);
+	issuers_put(doc, &none, 0, LISTENER_TUNNEL, VIA_ASSERTION, &out);
 	assert_int_equal(tlv_find(out.p, out.len, ACCESS_ISSUER, &t), 1);
 	assert_int_equal(t.n, doc->issuer[1].record.n);
 	assert_memory_equal(t.p, doc->issuer[1].record.p, t.n);

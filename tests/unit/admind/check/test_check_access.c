@@ -137,6 +137,20 @@ good(void **state)
 	    "1=https://mcp.example.org/mcp 2{1=pocket "
 	    "2=https://id.example.org 3=https://mcp.example.org/mcp 4=3 5=0 "
 	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 15=1 key }");
+	/* Keys that are fetched: every algorithm that is not left out. */
+	makes("{" RES ",'issuers':[{" IS ",'discovery':true,'key_hosts':"
+	      "['keys.example.org','192.168.1.5:8443','[fd12::1]:443']}]}",
+	    "1=https://mcp.example.org/mcp 2{1=pocket "
+	    "2=https://id.example.org 3=https://mcp.example.org/mcp "
+	    "20=https://id.example.org 21=1 22=keys.example.org "
+	    "22=192.168.1.5:8443 22=[fd12::1]:443 4=1 4=2 4=3 4=4 5=0 "
+	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 15=0 }");
+	makes("{" RES ",'issuers':[{" IS ",'algorithms':['ES256'],"
+	      "'jwks_url':'https://192.168.1.5:8443/jwks'}]}",
+	    "1=https://mcp.example.org/mcp 2{1=pocket "
+	    "2=https://id.example.org 3=https://mcp.example.org/mcp "
+	    "20=https://192.168.1.5:8443/jwks 4=3 5=0 "
+	    "6=4 7=60 8=0 9=at+jwt 9=jwt 10=0 12=0 13=0 15=0 }");
 	makes(RULE("{'issuer':'pocket','claim':'email','values':"
 		   "['a@example.org','b@example.org'],'set':'family'},"
 		   "{'issuer':'pocket','claim':'any','set':'family'}"),

@@ -278,8 +278,9 @@ static void
 tags(void **state)
 {
 	static const uint8_t kinds[] = {CONTEXT_TOOL, CONTEXT_INSPECT,
-	    CONTEXT_TEST, CONTEXT_COMPILE, CONTEXT_GRANTS, CONTEXT_MODULE};
-	int last = limit_of_context(CTX_TAG_MAX);
+	    CONTEXT_TEST, CONTEXT_COMPILE, CONTEXT_GRANTS, CONTEXT_MODULE,
+	    CONTEXT_KEYS};
+	int last = limit_of_context(CTX_NETWORK_RATE);
 	struct ipc_seal_context msg = {.listener = LISTENER_ADMIND};
 	struct contexts *c = contexts_new();
 	struct buf m, plain, out;
@@ -291,10 +292,10 @@ tags(void **state)
 	assert_int_not_equal(last, -1);
 	begin_material(&m);
 	tlv_puts(&m, CTX_NAME, "draft");
-	tlv_put_u64(&m, CTX_TAG_MAX, limit_info((enum limit)last)->max);
+	tlv_put_u64(&m, CTX_NETWORK_RATE, limit_info((enum limit)last)->max);
 	assert_int_equal(
 	    build(&m, CONTEXT_MODULE, LISTENER_ADMIND, &plain), FAILURE_NONE);
-	assert_int_equal(tlv_find(plain.p, plain.len, CTX_TAG_MAX, &f), 1);
+	assert_int_equal(tlv_find(plain.p, plain.len, CTX_NETWORK_RATE, &f), 1);
 	assert_int_equal(tlv_u64(&f, &v), 0);
 	assert_int_equal(v, limit_info((enum limit)last)->max);
 	buf_free(&plain);

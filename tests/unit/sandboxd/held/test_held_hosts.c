@@ -42,6 +42,42 @@ test_drivers(void **state)
 	buf_free(&more);
 }
 
+/* A fetch of keys is a specification and hosts, as the vault alone makes them,
+ * and no other kind runs that driver. */
+static void
+test_keys(void **state)
+{
+	static const uint8_t others[] = {
+	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE};
+	struct held_set *s = *state;
+	struct buf more;
+	struct held *h;
+
+	buf_init(&more, 4096);
+	assert_null(held_rig_with(s, CONTEXT_KEYS, &more)); /* source */
+	tlv_puts(&more, CTX_CODE, "");
+	tlv_puts(&more, CTX_KIND, "keys");
+	assert_null(held_rig_with(s, CONTEXT_KEYS, &more)); /* no spec */
+	tlv_puts(&more, CTX_SPEC, "{}");
+	tlv_puts(&more, CTX_REQUIRE, "tcp id.example 443");
+	tlv_puts(&more, CTX_GRANT, "tcp id.example 443");
+	assert_non_null(h = held_rig_with(s, CONTEXT_KEYS, &more));
+	assert_int_equal(h->driver, DRIVER_KEYS);
+	assert_true(held_connects(h));
+	held_free(h);
+	for (size_t i = 0; i < sizeof(others); i++)
+		assert_null(held_rig_with(s, others[i], &more));
+	tlv_puts(&more, CTX_SECRET_NAME, "TOKEN");
+	tlv_puts(&more, CTX_SECRET_VALUE, "value");
+	assert_null(held_rig_with(s, CONTEXT_KEYS, &more));
+	buf_clear(&more);
+	tlv_puts(&more, CTX_CODE, "");
+	tlv_puts(&more, CTX_KIND, "http");
+	tlv_puts(&more, CTX_SPEC, "{}");
+	assert_null(held_rig_with(s, CONTEXT_KEYS, &more));
+	buf_free(&more);
+}
+
 /* What an installer does and where it may connect is the configuration's;
  * nothing of a context adds to it. */
 static void
@@ -335,8 +371,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) \
 	cmocka_unit_test_setup_teardown(f, held_rig_setup, held_rig_teardown)
-	    T(test_drivers), T(test_installer), T(test_installer_settings),
-	    T(test_hosts), T(test_grants_change),
+	    T(test_drivers), T(test_keys), T(test_installer),
+	    T(test_installer_settings), T(test_hosts), T(test_grants_change),
 	    T(test_arguments_of_the_record)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,14 @@
+/* The answer of a run that fetched an issuer's public keys. No I/O. The bytes
+ * are hostile. */
+#ifndef KEYS_H
+#define KEYS_H
+
+#include "check.h"
+
+/* Checks the answer of mcpbox_keys.py, a CallToolResult. Fills c, which
+ * check_free() empties. Ok: c->fields has enum keys_field and a record
+ * ISSUER_KEY for each usable key, at least one. Else c->summary has the fault
+ * of the answer, or the run's own words. */
+void check_keys(struct check *c, struct ipc_bytes result);
+
+#endif

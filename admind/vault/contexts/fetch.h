@@ -1,0 +1,23 @@
+/* A context of kind KEYS: which address a run that fetches an issuer's public
+ * keys asks, and which hosts it may reach (decision 0097). No I/O. */
+#ifndef FETCH_H
+#define FETCH_H
+
+#include "access.h"
+#include "buf.h"
+#include "err.h"
+#include "keys.h"
+
+enum { FETCH_HOSTS_MAX = 8 }; /* as in the access document (access_fields.h) */
+
+/*
+ * Adds CTX_KIND, CTX_SPEC, and CTX_REQUIRE and CTX_GRANT for each host. They
+ * follow from CTX_ACCESS_SEAL, CTX_ACCESS_DOCUMENT, CTX_KEYS_URL and
+ * CTX_KEYS_HOST of the material. newest: as for access_check(); NULL is
+ * refused. 0; -1: NOT_APPROVED, HASH_MISMATCH or CONFLICT (the document does
+ * not hold), FORBIDDEN (an address is not in it), INVALID_REQUEST.
+ */
+int fetch_put(struct buf *out, const struct keys *, struct access *newest,
+    struct ipc_bytes material, struct err *);
+
+#endif

@@ -1,0 +1,186 @@
+/* fetch.h: the hosts that a run may reach which fetches an issuer's keys. */
+#include "fetch.h"
+
+#include "context.h"
+#include "crypto.h"
+#include "ids.h"
+#include "ipc.h"
+#include "tlv.h"
+#include "unit.h"
+
+static struct keys keys;
+static struct access newest;
+
+static const char document[] =
+    "{\"resource\":\"https://mcp.example.org/mcp\",\"issuers\":[{\"name\":"
+    "\"home\",\"issuer\":\"https://id.example.org/realm\",\"discovery\":true,"
+    "\"key_hosts\":[\"keys.example.org:8443\",\"192.168.1.5\",\"*\",\"a\\/b\"]"
+    ",\"clients\":[\"say \\\"evil.example\\\" here\",\"udp:dns.example:53\"]},"
+    "{\"name\":\"v6\",\"issuer\":\"https://[fd12::1]:8443\"},"
+    "{\"name\":\"plain\",\"issuer\":\"http://127.0.0.1\"}]}";
+
+/* Seals a document as the successor of the newest. */
+static void
+sealed(const char *text, struct buf *seal)
+{
+	struct access made;
+	struct ipc_hash h;
+	struct err e;
+
+	buf_init(seal, ACCESS_SEAL_MAX);
+	sha256(text, strlen(text), &h);
+	assert_int_equal(access_make(&keys, &newest, &h, ipc_str("anna"),
+			     now_us(), seal, &made, &e),
+	    0);
+}
+
+/* Makes the context of a run. hosts: up to two, NULL: none. Returns the
+ * failure; the hosts that it may reach and its specification go to have. */
+static enum failure
+made(const char *text, const struct buf *seal, const char *url,
+    const char *host, char have[1024])
+{
+	struct buf material, out;
+	struct tlv_reader r;
+	struct tlv f;
+	struct err e = {.failure = FAILURE_NONE};
+
+	have[0] = '\0';
+	buf_init(&material, IPC_BLOB_MAX);
+	buf_init(&out, IPC_BLOB_MAX);
+	tlv_put(&material, CTX_ACCESS_SEAL, seal->p, seal->len);
+	tlv_puts(&material, CTX_ACCESS_DOCUMENT, text);
+	tlv_puts(&material, CTX_KEYS_URL, url);
+	if (host != NULL)
+		tlv_puts(&material, CTX_KEYS_HOST, host);
+	if (fetch_put(&out, &keys, &newest, ipc_bytes(material.p, material.len),
+		&e) == 0) {
+		assert_false(out.failed);
+		tlv_open(&r, out.p, out.len);
+		while (tlv_next(&r, &f) == 1)
+			snprintf(have + strlen(have), 1024 - strlen(have),
+			    "%s%.*s;",
+			    f.tag == CTX_REQUIRE     ? "r "
+				: f.tag == CTX_GRANT ? "g "
+						     : "",
+			    (int)f.n, (const char *)f.p);
+	}
+	buf_free(&material);
+	buf_free(&out);
+	return e.failure;
+}
+
+static void
+hosts_of_the_document(void **state)
+{
+	struct buf seal;
+	char have[1024];
+
+	sealed(document, &seal);
+	assert_int_equal(
+	    made(document, &seal, "https://id.example.org/realm", NULL, have),
+	    FAILURE_NONE);
+	assert_string_equal(have,
+	    "r tcp id.example.org 443;g tcp id.example.org 443;keys;"
+	    "{\"url\":\"https://id.example.org/realm\",\"hosts\":["
+	    "\"tcp id.example.org 443\"]};");
+	assert_int_equal(made(document, &seal, "https://[fd12::1]:8443",
+			     "keys.example.org:8443", have),
+	    FAILURE_NONE);
+	assert_string_equal(have,
+	    "r tcp fd12::1 8443;g tcp fd12::1 8443;"
+	    "r tcp keys.example.org 8443;g tcp keys.example.org 8443;keys;"
+	    "{\"url\":\"https://[fd12::1]:8443\",\"hosts\":["
+	    "\"tcp fd12::1 8443\",\"tcp keys.example.org 8443\"]};");
+	assert_int_equal(made(document, &seal, "https://id.example.org/realm",
+			     "192.168.1.5", have),
+	    FAILURE_NONE);
+	assert_non_null(strstr(have, "g tcp 192.168.1.5 443;"));
+	buf_free(&seal);
+}
+
+/* Nothing that is not a whole string of the document, and no wildcard. */
+static void
+no_other_host(void **state)
+{
+	static const char *const urls[] = {"https://id.example.org/real",
+	    "https://id.example.org", "https://evil.example", "",
+	    "https://mcp.example.org/mcp\",\"issuers", "http://127.0.0.1",
+	    "home"};
+	static const char *const hosts[] = {"evil.example", "*",
+	    "*.example.org", "udp:dns.example:53", "keys.example.org",
+	    "example.org:8443", "a/b", "a\\/b", "", ":", "192.168.1.5:8443"};
+	struct buf seal;
+	char have[1024];
+
+	sealed(document, &seal);
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++)
+		if (made(document, &seal, urls[i], NULL, have) == FAILURE_NONE)
+			fail_msg("%s", urls[i]);
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		if (made(document, &seal, "https://id.example.org/realm",
+			hosts[i], have) == FAILURE_NONE)
+			fail_msg("%s", hosts[i]);
+	buf_free(&seal);
+}
+
+/* Only the newest document of ours. */
+static void
+no_other_document(void **state)
+{
+	static const char other[] = "{\"issuer\":\"https://evil.example\"}";
+	struct buf first, second, material, out;
+	char have[1024];
+	struct err e;
+
+	sealed(document, &first);
+	assert_int_equal(
+	    made(other, &first, "https://evil.example", NULL, have),
+	    FAILURE_HASH_MISMATCH);
+	first.p[first.len - 1] ^= 1;
+	assert_int_equal(
+	    made(document, &first, "https://id.example.org/realm", NULL, have),
+	    FAILURE_NOT_APPROVED);
+	first.p[first.len - 1] ^= 1;
+	sealed("{}", &second);
+	assert_int_not_equal(
+	    made("{}", &second, "https://id.example.org/realm", NULL, have),
+	    FAILURE_NONE);
+	/* The vault has seen the second now. */
+	assert_int_equal(
+	    made(document, &first, "https://id.example.org/realm", NULL, have),
+	    FAILURE_CONFLICT);
+	buf_init(&material, 4096);
+	buf_init(&out, 4096);
+	assert_int_equal(fetch_put(&out, &keys, &newest,
+			     ipc_bytes(material.p, material.len), &e),
+	    -1);
+	assert_int_equal(fetch_put(&out, &keys, NULL,
+			     ipc_bytes(material.p, material.len), &e),
+	    -1);
+	assert_int_equal(out.len, 0);
+	buf_free(&first);
+	buf_free(&second);
+}
+
+static int
+start(void **state)
+{
+	memset(&newest, 0, sizeof(newest));
+	memset(&keys, 1, sizeof(keys));
+	keys.also = NULL;
+	return 0;
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup(f, start)
+	const struct CMUnitTest tests[] = {
+	    T(hosts_of_the_document),
+	    T(no_other_host),
+	    T(no_other_document),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
