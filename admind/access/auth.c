@@ -151,16 +151,16 @@ auth_principal(struct admind *a, enum listener listener, uint8_t via,
 	return 0;
 }
 
-/* Returns how long a gateway may cache an identity: no longer than the client's
- * token is valid. */
+/* Returns the time that a credential has left, in ms; 0: it has no end. A
+ * gateway takes it by its clock since boot. */
 static uint64_t
-cache_ms(uint64_t expires_us)
+left_ms(struct admind *a, uint64_t expires_us)
 {
-	uint64_t now = now_us(), ms = IDENTITY_CACHE_MS;
+	uint64_t now = identities_now(a);
 
-	if (expires_us != 0 && expires_us < now + ms * UINT64_C(1000))
-		ms = expires_us > now ? (expires_us - now) / 1000 : 0;
-	return ms;
+	if (expires_us == 0)
+		return 0;
+	return expires_us > now + 1000 ? (expires_us - now) / 1000 : 1;
 }
 
 void
@@ -212,7 +212,10 @@ authenticate(struct link *l, struct ipc_frame *f)
 	answer.principal = ipc_str(who.principal);
 	answer.permission_set = ipc_str(
 	    who.token != NULL ? who.token->set[l->listener] : NAME_LOCAL);
-	answer.cache_ms = cache_ms(who.expires_us);
+	answer.left_ms = left_ms(l->a, who.expires_us);
+	answer.cache_ms = IDENTITY_CACHE_MS;
+	if (answer.left_ms != 0 && answer.left_ms < IDENTITY_CACHE_MS)
+		answer.cache_ms = answer.left_ms;
 	link_answer(l, m.request, IPC_IDENTITY, &answer);
 	return 0;
 }

@@ -121,6 +121,9 @@ adopt(struct admind *a, struct compiled *now)
 	x->now = now;
 	x->ready = true;
 	if (old == NULL && now == NULL && (x->settled || !x->stored)) {
+		/* No document was ever set, so nobody left a run. */
+		if (!x->stored && a->identities != NULL)
+			a->identities->judged = true;
 		if (!known)
 			metadata_tell(a);
 		return;

@@ -37,6 +37,7 @@ struct credential {
 struct identity {
 	char principal[PRINCIPAL_MAX + 1];
 	char permission_set[PRINCIPAL_MAX + 1];
+	uint64_t until_ms; /* end of its credential, since boot; 0: none */
 };
 
 /* Gets the identity, or NULL and the reason. Called from the loop, or before
