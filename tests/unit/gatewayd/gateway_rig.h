@@ -202,12 +202,14 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
+static uint64_t left_ms; /* of every credential */
+
 /* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {
 	struct ipc_authenticate who;
-	struct ipc_identity id = {.cache_ms = 30000};
+	struct ipc_identity id = {.cache_ms = 30000, .left_ms = left_ms};
 
 	assert_int_equal(ipc_decode(f, &who, NULL), 0);
 	authenticates++;
@@ -454,6 +456,7 @@ setup(void **state)
 	(void)state;
 	runs = cancels = authorises = lists = ends = answers = 0;
 	hanging_peer = NULL;
+	left_ms = 0;
 	attach_fails = bob_revoked = goes_on = access_untold = false;
 	memset(&access_told, 0, sizeof(access_told));
 	authenticates = last_via = 0;
