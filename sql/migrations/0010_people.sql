@@ -1,6 +1,6 @@
 -- 0010: an issuer that was taken over can name people without end, so the rows
 -- of its people are bounded; and each node notes by which access document it
--- judged last (docs/decisions/0090; tests/database/test_people.py).
+-- judged last (docs/decisions/0090; tests/database/test_access.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
