@@ -383,8 +383,9 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 		t = identities_of_set(l->a, l->listener, m.permission_set);
 	/* The name has the form of a set. Its people may have been remembered
 	 * when the gateway heard it, and pushed out since. The gateway asks
-	 * again who its client is, and then the set is known, or the client is
-	 * refused. The answer is the same for a set that never was. */
+	 * again about its client's credential. Then the set is known, or the
+	 * client is refused. The answer is the same for a set that never
+	 * was. */
 	if (t == NULL && m.permission_set.n == TOKEN_SET_LEN) {
 		link_refuse(l, m.request, FAILURE_BUSY,
 		    "this permission set is not known now");

@@ -121,7 +121,7 @@ adopt(struct admind *a, struct compiled *now)
 	x->now = now;
 	x->ready = true;
 	if (old == NULL && now == NULL && (x->settled || !x->stored)) {
-		/* No document was ever set, so nobody left a run. */
+		/* No document was ever set, so there are no runs. */
 		if (!x->stored && a->identities != NULL)
 			a->identities->judged = true;
 		if (!known)

@@ -49,10 +49,10 @@ identities_start(struct admind *a, struct err *err)
 /* ---- time ---- */
 
 /*
- * The latest time that was known, and what has passed since by the clock since
- * boot. Whoever can set the wall clock back (a time server that lies, an
- * administrator, a machine whose battery is empty) would else bring tokens back
- * that are over. If the wall clock is ahead, it counts.
+ * The latest time that was known, plus the time since then by the clock since
+ * boot. Otherwise a wall clock that is set back (by a time server that lies, by
+ * an administrator, by an empty battery) would bring tokens back that are over.
+ * If the wall clock is ahead, it counts.
  *
  * A clock that was ahead by mistake must not lock people out for years. So a
  * time that is more than a day ahead of all that is known counts only as long
@@ -343,8 +343,8 @@ remember(struct admind *a, const struct issuer *s, const struct access_set *set,
 }
 
 /* Returns whether all rows that the issuer of this principal may have are of
- * withdrawn people. A withdrawal is never forgotten, so there is no room for a
- * person whose row could not be kept. */
+ * withdrawn people. A withdrawal is never forgotten, so another person's row
+ * finds no room. */
 static bool
 is_full(struct admind *a, const char *principal)
 {

@@ -16,9 +16,9 @@
 struct compiled;
 
 enum {
-	/* Most rows of one issuer's people (sql: identity_seen). As many people
-	 * as may be withdrawn, so a list of them is never cut for lack of
-	 * room. If all rows are of withdrawn people, nobody else comes in. */
+	/* Most rows of one issuer's people (sql: identities_prune). It is the
+	 * number of people that may be withdrawn, so each withdrawal finds
+	 * room. If all rows are of withdrawn people, no other comes in. */
 	IDENTITIES_ISSUER_MAX = 16384
 };
 
@@ -78,7 +78,7 @@ struct token *identities_of_set(
 /* Names all permission sets again, after remote_tool_editing changed. */
 void identities_renamed(struct admind *);
 /* Returns the time by which tokens are judged, Unix time in us. It never goes
- * back in this process, whatever the wall clock does. */
+ * back in this process, even if the wall clock does. */
 uint64_t identities_now(struct admind *);
 /* Takes a time that the database knows to be past. */
 void identities_was(struct admind *, uint64_t us);

@@ -5,8 +5,8 @@
  * Remembered people are judged by their claims (identities_change.c). The
  * claims of others are not known here. So their runs go on if the former
  * document and the new one say the same about their issuer: the issuer's
- * record, its rules, and their sets. All others end, also those of people who
- * would have kept their rights: that can't be known.
+ * record, its rules, and their sets. All others end, also if a person would
+ * have kept all rights: that can't be known.
  *
  * The first document after a start is such a change, too: it may have been set
  * while this process was down. The former one is the document by which this
@@ -14,12 +14,12 @@
  * only after the runs that end by it were cancelled, so a process that ends in
  * between leaves the work to the next. Without such a note all runs of people
  * end. No signed token is accepted before, so all runs found are of an earlier
- * process, and nobody is remembered yet.
+ * process, and no person is remembered yet.
  *
- * Whoever can write the database could keep a run alive by a false note, or by
- * a false former document. But he could as well write the rows of runs, which
- * are judged here. A former document lets nobody in: the vault is not asked
- * about it, and no token is judged by it.
+ * An attacker that writes the database could keep a run alive by a false note,
+ * or by a false former document. But it could as well write the rows of runs,
+ * which are judged here. A former document opens no door: no token is judged by
+ * it. So the vault is not asked about it.
  *
  * Streams and calls that wait for their clients are at gateways, which ask
  * about each credential again when they are connected again (gatewayd).
@@ -228,8 +228,8 @@ compiled_former(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f != NULL && f->type == IPC_CHECK_OK &&
 	    ipc_decode(f, &ok, &err) == 0)
 		from = compiled_new(ok.fields, &err);
-	else /* A document of former rules may have faults today. Then nobody's
-	      * rights are known. */
+	else /* A document of former rules may have faults today. Then it is as
+	      * if there were no note. */
 		good = f != NULL && f->type == IPC_CHECK_ERRORS &&
 		    ipc_decode(f, &bad, &err) == 0 &&
 		    (bad.failure >= FAILURE_COUNT ||

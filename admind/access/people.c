@@ -60,7 +60,7 @@ people_part(struct people *p, const char *principal)
 	return part;
 }
 
-/* Writes a person's number of tokens, and puts him into the list of it. */
+/* Writes a person's number of tokens, and puts him into that list. */
 static void
 set_number(struct person *x, unsigned n)
 {

@@ -14,7 +14,7 @@
  * An issuer that was taken over can name people without end. So memory is
  * divided: each issuer of the document has an equal part of all bounds below,
  * which no other issuer can take. Within a part the person with most tokens
- * loses the oldest one; of several, the one who came longest ago.
+ * loses the oldest one. If several have the same number, the last use decides.
  */
 #ifndef PEOPLE_H
 #define PEOPLE_H
@@ -48,8 +48,8 @@ struct part {
 	unsigned npeople, ncredentials;
 	size_t bytes;
 	unsigned withdrawn; /* its withdrawn people (identities_change.c) */
-	/* Its people by their number of tokens. In each list the one who came
-	 * longest ago is the first. */
+	/* Its people by their number of tokens, each list in the order of last
+	 * use. */
 	struct person_list with[PERSON_CREDENTIALS_MAX + 1];
 };
 
@@ -110,8 +110,8 @@ struct credential *people_credential(
 /* Divides memory among so many issuers. Tokens that a part has too many are
  * pushed out. */
 void people_divide(struct people *, unsigned issuers);
-/* Finds or makes the part of an issuer, by a principal of it. Returns NULL
- * without memory. */
+/* Finds or makes the part of a principal's issuer. Returns NULL without
+ * memory. */
 struct part *people_part(struct people *, const char *principal);
 /* Returns whether the issuer of this principal has as many people in memory as
  * it may have. people_tidy() may make room. */
@@ -132,7 +132,7 @@ struct credential *people_remember(struct people *, struct person *,
 void people_forget(struct people *, struct credential *);
 void people_forget_all(struct people *, struct person *);
 /* Frees the people without a remembered token, work, or unsaved use; rights
- * that no token has; and parts of which nothing is known. */
+ * that no token has; and parts without people. */
 void people_tidy(struct people *);
 
 #endif

@@ -265,12 +265,12 @@ cancel(struct op *op)
 }
 
 /*
- * Ends a task whose client never heard of it, and does not come back for the
+ * Ends a task whose client never heard its id, and does not come back for the
  * answer to its call. The client's credential may be over by then, so no
  * credential is asked for.
  *
  * Only the connection that began the task may do so, and only until the task's
- * client is told of it. A gateway that lies gains nothing: it could as well
+ * client hears the id. A gateway that lies gains nothing: it could as well
  * have kept the call, or its answer, to itself. It reads nothing of the task
  * here, and can't end a task of another connection, nor one that its client
  * knows.

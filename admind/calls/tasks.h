@@ -50,7 +50,7 @@ void task_run_resume(struct admind *);
 void task_run_answered(struct admind *, const struct ipc_id *);
 void task_run_tick(struct admind *);
 /* Returns the principal of a task that this connection began and whose client
- * has not been told of it; else NULL. */
+ * does not know the task's id; else NULL. */
 const char *task_run_untold(const struct link *, const struct ipc_id *);
 /* Notes that the client of a task knows it now. */
 void task_run_known(struct admind *, const struct ipc_id *);

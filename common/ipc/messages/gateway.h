@@ -28,10 +28,9 @@ M(27, TASK_CHANGED, task_changed, EVT, ADMIND, GATEWAY, OPEN, 0, "a task changed
 M(28, PENDING, pending, ANS, ADMIND, GATEWAY, OPEN, 0, "answers AUTHORISE of a call that waits for a person") \
 M(29, DECIDED, decided, EVT, ADMIND, GATEWAY, OPEN, 0, "a person decided about a waiting call") \
 M(36, GW_ACCESS, gw_access, EVT, ADMIND, GATEWAY, OPEN, RESULT_MAX, "what clients without a valid credential are told at this listener, and where credentials come in; sent after GW_CONFIG and at each change") \
-M(39, TASK_DROP, task_drop, REQ, GATEWAY, ADMIND, OPEN, 0, "ends a task that this connection began, and whose client was never told of it; answered by OK")
+M(39, TASK_DROP, task_drop, REQ, GATEWAY, ADMIND, OPEN, 0, "ends a task that this connection began, and whose client does not know its id; answered by OK")
 
 #define IPC_FIELDS_gw_attach(F, S)
-
 #define IPC_FIELDS_gw_config(F, S) \
 F(S, str, listener, "local or tunnel, by the socket it attached to") \
 F(S, bytes, session_key, "32 bytes: MACs session tokens, conveys nothing") \

@@ -374,8 +374,8 @@ tunnel_has_no_list_of_its_own(void **unused)
 	(void)fake_took(f.local, IPC_REFUSED, &no);
 	assert_int_equal(no.failure, FAILURE_FORBIDDEN);
 	assert_int_equal(fake_db_waits(NULL), 0);
-	/* One that a person may have had who was pushed out of memory: the
-	 * gateway asks again who its client is. */
+	/* A set that a person may have had before it was pushed out of memory:
+	 * the gateway asks again about its client's credential. */
 	m.permission_set = ipc_str("0123456789abcdef0123456789abcdef"
 				   "0123456789abcdef0123456789abcdef");
 	assert_int_equal(catalogue_message(f.tunnelled,

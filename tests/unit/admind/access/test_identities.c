@@ -231,7 +231,7 @@ wall_clock_set_back_revives_nothing(void **unused)
 	assert_int_equal(comes(T1, &who), FAILURE_BUSY);
 }
 
-/* Nor does admind-check get a time that went back, of which it would accept a
+/* Nor does admind-check get a time that went back, by which it would accept a
  * token that is over. */
 static void
 time_does_not_go_back(void **unused)
@@ -247,7 +247,7 @@ time_does_not_go_back(void **unused)
 	assert_true(identities_now(a) == was + 120 * S);
 	wall_us = was + 121 * S;
 	assert_true(identities_now(a) == was + 121 * S);
-	/* A clock that was ahead by years locks nobody out when it is right
+	/* A clock that was ahead by years locks no person out when it is right
 	 * again. */
 	wall_us += UINT64_C(400) * 24 * 3600 * S;
 	assert_true(identities_now(a) == wall_us);
@@ -358,7 +358,7 @@ flood_of_people(void **unused)
 	many("bob", 0, 1);
 	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
 	flood(0, 2 * part);
-	/* Those who were pushed out stayed for their notes, until the part was
+	/* People without tokens stayed for their notes, until the part was
 	 * full: then the notes were stored. */
 	assert_true(people_part(p, "oidc:door:x")->npeople <= (unsigned)part);
 	assert_int_equal(people_part(p, "oidc:door:x")->ncredentials,
@@ -368,7 +368,7 @@ flood_of_people(void **unused)
 	assert_int_equal(comes(T1, &who), FAILURE_NONE);
 	assert_int_equal(comes("bob.t.0", &who), FAILURE_NONE);
 	assert_int_equal(learn(T2, &ann, who_is), FAILURE_NONE);
-	/* Of its own people the ones who came longest ago were pushed out. */
+	/* It pushed out its own people, the longest unused first. */
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
 			     ipc_str("door.t.0"), &who, &err),
 	    -1);
@@ -380,7 +380,7 @@ flood_of_people(void **unused)
 	    people_part(p, "oidc:door:x")->npeople, PEOPLE_CREDENTIALS_MAX / 2);
 }
 
-/* Of people with the same number of tokens, who came last is kept. */
+/* Among people with the same number of tokens the last use counts. */
 static void
 who_comes_is_kept(void **unused)
 {

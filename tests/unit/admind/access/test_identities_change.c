@@ -209,7 +209,7 @@ runs_of_others(void **unused)
 	assert_int_equal(fake_peer_waits(f.sandboxd), 0);
 }
 
-/* ---- what an earlier process left ---- */
+/* ---- runs of an earlier process ---- */
 
 /* This process begins, and a document holds. */
 static void
@@ -267,7 +267,7 @@ static void
 changed_while_away(void **unused)
 {
 	begin(&(struct said_document){.scopes = "tools:read"});
-	/* nobody comes in before it is known what is left */
+	/* no person comes in before the runs were judged */
 	assert_int_equal(learn(T1, &ann, who_is), FAILURE_BUSY);
 	assert_false(identities_unknown(
 	    a, LISTENER_TUNNEL, VIA_AUTHORIZATION, ipc_str(T1)));
@@ -293,7 +293,7 @@ same_while_away(void **unused)
 	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
 }
 
-/* Nobody knows what held when the runs began: all end. */
+/* The document of the runs is not known: all end. */
 static void
 nothing_is_known(void **unused)
 {
@@ -321,7 +321,7 @@ nothing_is_known(void **unused)
 	}
 }
 
-/* A process is away in between: it is tried again, and nobody is let in. */
+/* A process is away in between: it is tried again, and no person comes in. */
 static void
 trouble_while_judging(void **unused)
 {
@@ -343,7 +343,7 @@ trouble_while_judging(void **unused)
 	assert_int_equal(learn(T1, &ann, who_is), FAILURE_BUSY);
 	identities_runs_tick(a);
 	former_is(&(struct said_document){0});
-	/* another document meanwhile: by that one, too */
+	/* another document in between: by that one, too */
 	document_load(a, NULL, NULL);
 	document_holds(
 	    &(struct said_document){.scopes = "tools:read"}, SERIAL + 2);
