@@ -105,7 +105,8 @@ noted(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	/* The next process of this node will judge by an older document. */
 	if (err != NULL)
-		log_event(LOG_LV_WARN, "identities", "not noted: %s", err->text);
+		log_event(
+		    LOG_LV_WARN, "identities", "not noted: %s", err->text);
 }
 
 static void

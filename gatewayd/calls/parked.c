@@ -21,8 +21,8 @@ struct parked {
 				     * back with a fresh token */
 	uint64_t expires_ms;        /* Unix time */
 	uint64_t until_ms; /* end of that credential, since boot; 0: none */
-	uint32_t round;             /* of the last requestState given out */
-	bool waits;                 /* the last requestState was not used yet */
+	uint32_t round;    /* of the last requestState given out */
+	bool waits;        /* the last requestState was not used yet */
 	struct event *timer;
 	const struct parked_owner *owner;
 	void *arg;

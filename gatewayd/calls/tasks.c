@@ -121,8 +121,8 @@ ask_cancel(struct gateway *gw, const struct credential *credential,
 /* Asks to end a task that was made for a call of ours and that no client knows.
  * The right to it is that of the connection, not of a credential. */
 static int
-ask_drop(struct gateway *gw, const struct ipc_id *id, ipc_answer_cb *cb,
-    void *arg)
+ask_drop(
+    struct gateway *gw, const struct ipc_id *id, ipc_answer_cb *cb, void *arg)
 {
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
 	struct ipc_task_drop m = {.task = *id};

@@ -203,6 +203,8 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 }
 
 static uint64_t left_ms; /* of every credential */
+static unsigned drops, task_cancels;
+static bool drop_refused;
 
 /* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
@@ -238,6 +240,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	    .session_key = ipc_bytes("0123456789abcdef0123456789abcdef", 32)};
 	struct ipc_task_state task = {.status = TASK_WORKING, .ttl_ms = 1000};
 	struct ipc_task_get get;
+	struct ipc_task_cancel end;
 
 	(void)arg;
 	switch (f->type) {
@@ -265,6 +268,18 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 			return ipc_refuse(
 			    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
 		task.task = get.task;
+		return ipc_answer(p, f->request, IPC_TASK_STATE, &task);
+	case IPC_TASK_DROP:
+		drops++;
+		return drop_refused
+		    ? ipc_refuse(p, f->request, FAILURE_UNKNOWN_TASK, "no", 0)
+		    : ipc_answer_ok(p, f->request);
+	case IPC_TASK_CANCEL:
+		assert_int_equal(ipc_decode(f, &end, NULL), 0);
+		task_cancels++;
+		snprintf(last_credential, sizeof(last_credential), "%.*s",
+		    (int)end.credential.n, (const char *)end.credential.p);
+		task.task = end.task;
 		return ipc_answer(p, f->request, IPC_TASK_STATE, &task);
 	case IPC_SESSION_END:
 		ends++;
@@ -457,6 +472,8 @@ setup(void **state)
 	runs = cancels = authorises = lists = ends = answers = 0;
 	hanging_peer = NULL;
 	left_ms = 0;
+	drops = task_cancels = 0;
+	drop_refused = false;
 	attach_fails = bob_revoked = goes_on = access_untold = false;
 	memset(&access_told, 0, sizeof(access_told));
 	authenticates = last_via = 0;

@@ -252,6 +252,62 @@ test_questions_of_a_task_are_one_object(void **state)
 }
 
 static void
+wait_until(const unsigned *n, unsigned want)
+{
+	long end = lc_ms() + LC_DEADLINE_MS;
+
+	while (*n < want) {
+		assert_true(lc_ms() < end);
+		lc_run(base, 5);
+	}
+	assert_int_equal(*n, want);
+}
+
+/* The time of its credential is over. So the task ends by the right of this
+ * connection, and by the credential only if admind does not know that right. */
+static void
+test_task_ends_with_its_credential(void **state)
+{
+	struct ipc_hash h;
+
+	credential_hash(VIA_AUTHORIZATION, "bob", 3, &h);
+	authorise_hook = task_asks;
+	task_questions = "{\"f\":{\"method\":\"roots/list\",\"params\":{}}}";
+	for (unsigned i = 1; i <= 2; i++) {
+		assert_int_equal(
+		    post(HEAD("t_ask") "Authorization: Bearer bob\r\n",
+			CALL("{\"extensions\":{\"io."
+			     "modelcontextprotocol/tasks\":{}}}",
+			    "")),
+		    200);
+		assert_true(has("\"resultType\":\"input_required\""));
+		assert_int_equal(drops, i - 1);
+		credential_ends_by(&h, "");
+		wait_until(&drops, i);
+		assert_int_equal(task_cancels, 0);
+		drop_refused = true;
+	}
+	wait_until(&task_cancels, 1);
+	assert_string_equal(last_credential, "bob");
+}
+
+/* admind does not say it: the timer does. */
+static void
+test_task_ends_with_the_time_of_its_credential(void **state)
+{
+	authorise_hook = task_asks;
+	task_questions = "{\"f\":{\"method\":\"roots/list\",\"params\":{}}}";
+	left_ms = 100;
+	assert_int_equal(post(HEAD("t_ask") "Authorization: Bearer bob\r\n",
+			     CALL("{\"extensions\":{\"io."
+				  "modelcontextprotocol/tasks\":{}}}",
+				 "")),
+	    200);
+	assert_true(has("\"resultType\":\"input_required\""));
+	wait_until(&drops, 1);
+}
+
+static void
 test_what_is_no_question(void **state)
 {
 	struct ipc_call_event m = {.kind = CALL_EVENT_ASK,
@@ -476,6 +532,8 @@ main(void)
 	    T(test_another_question_meanwhile),
 	    T(test_another_question_of_the_same_key),
 	    T(test_questions_of_a_task_are_one_object),
+	    T(test_task_ends_with_its_credential),
+	    T(test_task_ends_with_the_time_of_its_credential),
 	    T(test_what_is_no_question),
 	    T(test_sandboxd_dies_meanwhile),
 	    T(test_credential_ended),

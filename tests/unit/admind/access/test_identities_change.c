@@ -258,8 +258,7 @@ static void
 is_noted(void)
 {
 	fake_db_is("identities_judged_note", 0, "node");
-	assert_int_equal(
-	    fake_db_int("identities_judged_note", 1), SERIAL + 1);
+	assert_int_equal(fake_db_int("identities_judged_note", 1), SERIAL + 1);
 }
 
 /* The document was changed while no admind was there. */
@@ -384,7 +383,7 @@ int
 main(void)
 {
 #define START(f) cmocka_unit_test_setup_teardown(f, no_setup, teardown)
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    TEST(withdrawal_ends_all),
 	    TEST(read_again_with_the_database),
