@@ -19,7 +19,7 @@ enum { SERIAL = 1000 };
 
 static const struct said_claims ann = {.email = "ann@example.org"};
 static char who_is[PRINCIPAL_MAX + 1]; /* the last owner */
-static char learn_said[256];           /* the text of the last refusal */
+static char learn_said[1024];          /* the text of the last refusal */
 
 #define ANN "oidc:pocket:ann"
 #define T1  "a.b.c1"
