@@ -284,7 +284,8 @@ test_task_ends_with_its_credential(void **state)
 		assert_int_equal(drops, i - 1);
 		credential_ends_by(&h, "");
 		wait_until(&drops, i);
-		assert_int_equal(task_cancels, 0);
+		if (i == 1)
+			assert_int_equal(task_cancels, 0);
 		drop_refused = true;
 	}
 	wait_until(&task_cancels, 1);
