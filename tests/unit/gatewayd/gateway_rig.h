@@ -27,7 +27,7 @@ static unsigned runs, cancels, authorises, lists, ends;
 static uint8_t last_run; /* first byte of the execution id */
 static char last_args[256], last_client[256], last_protocol[32], last_tool[64];
 static unsigned last_method, last_declared;
-static uint64_t hanging; /* request id of a RUN left unanswered */
+static uint64_t hanging, left_ms; /* a RUN left unanswered; of credentials */
 static struct ipc_peer *hanging_peer;
 static struct ipc_id hanging_id;
 static unsigned answers; /* CALL_ANSWERs, and the last one */
@@ -35,8 +35,9 @@ static uint32_t last_number;
 static char last_answers[1024];
 static bool goes_on; /* an answered call runs on */
 static struct ipc_peer *gateway_at_admind;
-static bool attach_fails, access_untold;
+static bool attach_fails, access_untold, bob_revoked;
 static struct ipc_gw_access access_told; /* comes after GW_CONFIG */
+static int (*more_hook)(struct ipc_peer *, struct ipc_frame *);
 static unsigned authenticates, last_via; /* of any message with a credential */
 static char last_credential[10 * 1024];
 /* A test's own answer to AUTHORISE; true: it did. */
@@ -45,7 +46,6 @@ static bool (*authorise_hook)(
 /* What a test changes: the version that serves test://text, and whether bob's
  * credential is still good. */
 static uint8_t text_version;
-static bool bob_revoked;
 static const char *no_more; /* likewise any other one */
 
 /* ---- admind ---- */
@@ -202,10 +202,6 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
-static uint64_t left_ms; /* of every credential */
-static unsigned drops, task_cancels;
-static bool drop_refused;
-
 /* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
@@ -268,19 +264,11 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 			    p, f->request, FAILURE_UNAUTHENTICATED, "who?", 0);
 		task.task = get.task;
 		return ipc_answer(p, f->request, IPC_TASK_STATE, &task);
-	case IPC_TASK_DROP:
-		drops++;
-		return drop_refused
-		    ? ipc_refuse(p, f->request, FAILURE_UNKNOWN_TASK, "no", 0)
-		    : ipc_answer_ok(p, f->request);
-	case IPC_TASK_CANCEL:
-		task_cancels++;
-		return ipc_answer(p, f->request, IPC_TASK_STATE, &task);
 	case IPC_SESSION_END:
 		ends++;
 		return ipc_answer_ok(p, f->request);
 	default:
-		return -1;
+		return more_hook != NULL ? more_hook(p, f) : -1;
 	}
 }
 
@@ -466,15 +454,12 @@ setup(void **state)
 	(void)state;
 	runs = cancels = authorises = lists = ends = answers = 0;
 	hanging_peer = NULL;
-	left_ms = 0;
-	drops = task_cancels = 0;
-	drop_refused = false;
 	attach_fails = bob_revoked = goes_on = access_untold = false;
 	memset(&access_told, 0, sizeof(access_told));
-	authenticates = last_via = 0;
+	left_ms = authenticates = last_via = text_version = 0;
 	no_more = NULL;
 	authorise_hook = NULL;
-	text_version = 0;
+	more_hook = NULL;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
 	if (mkdtemp(run_dir) == NULL)
 		return -1;

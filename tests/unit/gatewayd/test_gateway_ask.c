@@ -251,6 +251,36 @@ test_questions_of_a_task_are_one_object(void **state)
 	}
 }
 
+static unsigned drops, task_cancels;
+static bool drop_refused;
+
+/* admind's answers to the end of a task. */
+static int
+ends_task(struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_task_state t = {.task = {{7}}, .status = TASK_WORKING};
+
+	if (f->type == IPC_TASK_CANCEL) {
+		task_cancels++;
+		return ipc_answer(p, f->request, IPC_TASK_STATE, &t);
+	}
+	assert_int_equal(f->type, IPC_TASK_DROP);
+	drops++;
+	return drop_refused
+	    ? ipc_refuse(p, f->request, FAILURE_UNKNOWN_TASK, "no", 0)
+	    : ipc_answer_ok(p, f->request);
+}
+
+static void
+begin_ending(void)
+{
+	drops = task_cancels = 0;
+	drop_refused = false;
+	more_hook = ends_task;
+	authorise_hook = task_asks;
+	task_questions = "{\"f\":{\"method\":\"roots/list\",\"params\":{}}}";
+}
+
 static void
 wait_until(const unsigned *n, unsigned want)
 {
@@ -271,8 +301,7 @@ test_task_ends_with_its_credential(void **state)
 	struct ipc_hash h;
 
 	credential_hash(VIA_AUTHORIZATION, "bob", 3, &h);
-	authorise_hook = task_asks;
-	task_questions = "{\"f\":{\"method\":\"roots/list\",\"params\":{}}}";
+	begin_ending();
 	for (unsigned i = 1; i <= 2; i++) {
 		assert_int_equal(
 		    post(HEAD("t_ask") "Authorization: Bearer bob\r\n",
@@ -295,8 +324,7 @@ test_task_ends_with_its_credential(void **state)
 static void
 test_task_ends_with_the_time_of_its_credential(void **state)
 {
-	authorise_hook = task_asks;
-	task_questions = "{\"f\":{\"method\":\"roots/list\",\"params\":{}}}";
+	begin_ending();
 	left_ms = 100;
 	assert_int_equal(post(HEAD("t_ask") "Authorization: Bearer bob\r\n",
 			     CALL("{\"extensions\":{\"io."
