@@ -366,9 +366,9 @@ def crowd(schema, n, withdrawn="NULL", issuer="pocket", first=1):
         c.execute("SET session_replication_role = replica")
         c.execute("INSERT INTO mcpbox.identities (principal, issuer, subject, first_seen, last_used_at,"
                   " last_used_listener, withdrawn_at, withdrawn_by)"
-                  f" SELECT 'oidc:{issuer}:' || n, '{issuer}', n::text, t, t, 'tunnel', {withdrawn},"
+                  f" SELECT 'oidc:{issuer}:' || n, '{issuer}', n::text, t, t, 'tunnel', {withdrawn}::timestamptz,"
                   f" CASE WHEN {withdrawn} IS NOT NULL THEN 'ann' END"
-                  " FROM generate_series(%s, %s) n, LATERAL (SELECT now() - interval '1 day'"
+                  " FROM generate_series(%s::int, %s::int) n, LATERAL (SELECT now() - interval '1 day'"
                   " + n * interval '1 second') x (t)", (first, first + n - 1))
 
 
