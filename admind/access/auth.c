@@ -151,16 +151,16 @@ auth_principal(struct admind *a, enum listener listener, uint8_t via,
 	return 0;
 }
 
-/* Returns how long a gateway may cache an identity: no longer than the client's
- * token is valid. */
+/* Returns the time that a credential has left, in ms; 0: it has no end. A
+ * gateway takes it by its clock since boot. */
 static uint64_t
-cache_ms(uint64_t expires_us)
+left_ms(struct admind *a, uint64_t expires_us)
 {
-	uint64_t now = now_us(), ms = IDENTITY_CACHE_MS;
+	uint64_t now = identities_now(a);
 
-	if (expires_us != 0 && expires_us < now + ms * UINT64_C(1000))
-		ms = expires_us > now ? (expires_us - now) / 1000 : 0;
-	return ms;
+	if (expires_us == 0)
+		return 0;
+	return expires_us > now + 1000 ? (expires_us - now) / 1000 : 1;
 }
 
 void
@@ -212,9 +212,14 @@ answer_identity(struct link *l, uint64_t request, uint8_t via,
 	answer.principal = ipc_str(who.principal);
 	answer.permission_set = ipc_str(
 	    who.token != NULL ? who.token->set[l->listener] : NAME_LOCAL);
+	answer.left_ms = left_ms(l->a, who.expires_us);
+	answer.cache_ms = IDENTITY_CACHE_MS;
+	if (answer.left_ms != 0 && answer.left_ms < IDENTITY_CACHE_MS)
+		answer.cache_ms = answer.left_ms;
 	/* A gateway keeps answers by the credential that it asked with. A token
 	 * that was good once must not be kept. */
-	answer.cache_ms = ticket[0] == '\0' ? cache_ms(who.expires_us) : 0;
+	if (ticket[0] != '\0')
+		answer.cache_ms = 0;
 	answer.ticket = ipc_str(ticket);
 	link_answer(l, request, IPC_IDENTITY, &answer);
 }

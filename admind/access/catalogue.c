@@ -381,6 +381,16 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 	t = tokens_of_set(l->a, l->listener, m.permission_set);
 	if (t == NULL)
 		t = identities_of_set(l->a, l->listener, m.permission_set);
+	/* The name has the form of a set. Its people may have been remembered
+	 * when the gateway heard it, and pushed out since. The gateway asks
+	 * again about its client's credential. Then the set is known, or the
+	 * client is refused. The answer is the same for a set that never
+	 * was. */
+	if (t == NULL && m.permission_set.n == TOKEN_SET_LEN) {
+		link_refuse(l, m.request, FAILURE_BUSY,
+		    "this permission set is not known now");
+		return 0;
+	}
 	if (t == NULL &&
 	    (l->listener != LISTENER_LOCAL ||
 		!ipc_streq(m.permission_set, NAME_LOCAL))) {
@@ -462,6 +472,9 @@ tell(struct ipc_peer *peer, void *arg)
 	if (ipc_request(peer, IPC_CATALOGUE_CHANGED, &m, CATALOGUE_ACK_MS,
 		acknowledged, an, &id) == 0)
 		an->waiting++;
+	else /* The gateway was not told, so its link is cut: then it forgets
+	      * its lists. */
+		ipc_peer_close(peer);
 }
 
 /* Announces `revision`, in which these lists changed, unless `revision` was
@@ -478,6 +491,7 @@ announce(struct admind *a, uint64_t revision, unsigned lists, struct waiter *w)
 		an = calloc(1, sizeof(*an));
 		if (an == NULL) {
 			log_event(LOG_LV_ERR, "memory", "catalogue change");
+			a->announce_again = true;
 			if (w != NULL) {
 				w->cb(w->arg);
 				free(w);
@@ -547,7 +561,10 @@ catalogue_announce(struct admind *a, void (*cb)(void *), void *arg)
 	struct waiter *w = calloc(1, sizeof(*w));
 	struct db_params p;
 
+	a->announce_again = false;
 	if (w == NULL) {
+		log_event(LOG_LV_ERR, "memory", "catalogue change");
+		a->announce_again = true;
 		if (cb != NULL)
 			cb(arg);
 		return;

@@ -125,6 +125,9 @@ adopt(struct admind *a, struct compiled *now)
 	x->ready = true;
 	issuers_follow(now, &x->keysets);
 	if (old == NULL && now == NULL && (x->settled || !x->stored)) {
+		/* No document was ever set, so there are no runs. */
+		if (!x->stored && a->identities != NULL)
+			a->identities->judged = true;
 		if (!known)
 			metadata_tell(a);
 		return;

@@ -7,7 +7,8 @@
  * FRESH_MS; then the token is checked again. It never outlives the token: the
  * end is kept as a time of the wall clock and as one since boot, and the
  * earlier counts. So a wall clock that is set back makes no verdict live
- * longer.
+ * longer. Nor is a token accepted again that was over: tokens are judged by
+ * identities_now(), which does not go back.
  *
  * A remembered verdict does not say that its owner may come in now. A withdrawn
  * person, and one whose issuer serves another listener, is refused all the
@@ -35,8 +36,11 @@
 
 enum {
 	FRESH_MS = 5 * 60 * 1000, /* decision 0090 */
-	SEEN_TICKS = 5
+	SEEN_TICKS = 5,
+	BACK_S = 60 /* a clock that goes back by more is told in the log */
 };
+/* A clock that is ahead by more was wrong (decision 0090). */
+#define AHEAD_MAX_US (UINT64_C(24) * 3600 * 1000 * 1000)
 
 int
 identities_start(struct admind *a, struct err *err)
@@ -52,6 +56,54 @@ identities_start(struct admind *a, struct err *err)
 	return 0;
 }
 
+/* ---- time ---- */
+
+/*
+ * The latest time that was known, plus the time since then by the clock since
+ * boot. Otherwise a wall clock that is set back (by a time server that lies, by
+ * an administrator, by an empty battery) would bring tokens back that are over.
+ * If the wall clock is ahead, it counts.
+ *
+ * A clock that was ahead by mistake must not lock people out for years. So a
+ * time that is more than a day ahead of all that is known counts only as long
+ * as the clock shows it. A clock that was ahead for less makes tokens end early
+ * until the true time is there; the log says so.
+ */
+uint64_t
+identities_now(struct admind *a)
+{
+	struct identities *x = a->identities;
+	uint64_t wall = now_us(), boot = now_boot_ms(), late;
+
+	if (x == NULL)
+		return wall;
+	late = x->late_us + (boot - x->late_boot_ms) * 1000;
+	if (x->late_us != 0 && wall < late)
+		return late;
+	if (x->late_us == 0 || wall - late <= AHEAD_MAX_US) {
+		x->late_us = wall;
+		x->late_boot_ms = boot;
+	}
+	return wall;
+}
+
+void
+identities_was(struct admind *a, uint64_t us)
+{
+	struct identities *x = a->identities;
+	uint64_t now = identities_now(a);
+
+	if (us <= now || us - now > AHEAD_MAX_US)
+		return;
+	if (us - now > BACK_S * UINT64_C(1000000))
+		log_event(LOG_LV_WARN, "clock",
+		    "the newest record is %llu s ahead of this machine's "
+		    "clock: signed tokens are judged by its time",
+		    (unsigned long long)((us - now) / 1000000));
+	x->late_us = us;
+	x->late_boot_ms = now_boot_ms();
+}
+
 /* ---- finding ---- */
 
 /* Checks that the document and the withdrawn identities are known now. 0, or -1
@@ -64,13 +116,17 @@ ready(struct admind *a, struct err *err)
 	if (a->identities == NULL || !a->identities->ready)
 		return err_set(err, FAILURE_STORAGE_UNAVAILABLE,
 		    "the database is not reachable");
+	if (a->access->now != NULL && !a->identities->judged)
+		return err_set(err, FAILURE_BUSY,
+		    "what earlier clients left running is being judged");
 	return 0;
 }
 
 static bool
-over(const struct credential *c)
+over(struct admind *a, const struct credential *c)
 {
-	return c->until_us <= now_us() || c->until_boot_ms <= now_boot_ms();
+	return c->until_us <= identities_now(a) ||
+	    c->until_boot_ms <= now_boot_ms();
 }
 
 bool
@@ -87,7 +143,7 @@ identities_unknown(struct admind *a, enum listener listener, uint8_t via,
 		return false;
 	credential_hash(via, credential.p, credential.n, &h);
 	c = people_credential(&a->identities->people, &h);
-	return c == NULL || over(c) || c->fresh_boot_ms <= now_boot_ms();
+	return c == NULL || over(a, c) || c->fresh_boot_ms <= now_boot_ms();
 }
 
 bool
@@ -100,7 +156,7 @@ identities_known(struct admind *a, uint8_t via, struct ipc_bytes credential)
 		return false;
 	credential_hash(via, credential.p, credential.n, &h);
 	c = people_credential(&a->identities->people, &h);
-	return c != NULL && !over(c);
+	return c != NULL && !over(a, c);
 }
 
 /* Returns the issuer of remembered claims, if it serves this listener. A ticket
@@ -172,7 +228,7 @@ identities_find(struct admind *a, enum listener listener, uint8_t via,
 		err_set(err, FAILURE_BUSY, "the token must be checked again");
 		return NULL;
 	}
-	if (over(c)) {
+	if (over(a, c)) {
 		err_set(
 		    err, FAILURE_UNAUTHENTICATED, "the token's time is over");
 		return NULL;
@@ -190,6 +246,7 @@ identities_find(struct admind *a, enum listener listener, uint8_t via,
 	}
 	c->person->used_us = now_us();
 	c->person->used_by = listener;
+	people_came(c->person);
 	*expires_us = c->until_us;
 	return c->rights->token;
 }
@@ -247,14 +304,40 @@ keep(char *out, size_t size, struct ipc_bytes text)
 }
 
 static void
-set_times(struct credential *c, uint64_t until_us)
+set_times(struct admind *a, struct credential *c, uint64_t until_us)
 {
-	uint64_t now = now_us(), boot = now_boot_ms();
+	uint64_t now = identities_now(a), boot = now_boot_ms();
 	uint64_t left = until_us > now ? (until_us - now) / 1000 : 0;
 
 	c->until_us = until_us;
 	c->until_boot_ms = boot + left;
 	c->fresh_boot_ms = boot + FRESH_MS;
+}
+
+/*
+ * Finds or makes a person. An issuer's people without tokens stay for moments
+ * only, until their last use is stored. If they fill the issuer's part, they
+ * are stored and freed now, so no note is lost. If the part is full even then,
+ * its people have work under way. Then a new person of this issuer is told to
+ * come again; people of other issuers have parts of their own.
+ */
+static struct person *
+make_person(struct admind *a, const char *principal, struct err *err)
+{
+	struct people *all = &a->identities->people;
+	struct person *x = people_make(all, principal);
+
+	if (x == NULL && people_full(all, principal)) {
+		identities_seen_store(a);
+		people_tidy(all);
+		x = people_make(all, principal);
+	}
+	if (x == NULL)
+		err_set(err, FAILURE_BUSY,
+		    people_full(all, principal)
+			? "too many people of this issuer are served now"
+			: "out of memory");
+	return x;
 }
 
 static int
@@ -263,25 +346,38 @@ remember(struct admind *a, const struct issuer *s, const struct access_set *set,
     struct ipc_bytes fields, const char *principal, struct err *err)
 {
 	struct people *all = &a->identities->people;
-	struct person *x = people_make(all, principal);
+	struct person *x = make_person(a, principal, err);
 	struct credential *c = NULL;
 	struct rights *r = NULL;
 	bool made;
 
-	if (x != NULL)
-		r = people_rights(x, rules_scopes(s, set, claims), set->allow,
-		    set->deny, s->listeners, &made);
+	if (x == NULL)
+		return -1;
+	r = people_rights(x, rules_scopes(s, set, claims), set->allow,
+	    set->deny, s->listeners, &made);
 	if (r != NULL && made)
 		tokens_name_set(a, r->token);
 	if (r != NULL)
 		c = people_remember(all, x, r, h, fields);
 	if (c == NULL)
 		return err_set(err, FAILURE_BUSY, "out of memory");
-	set_times(c, issuers_until(s, claims, now_us()));
+	set_times(a, c, issuers_until(s, claims, identities_now(a)));
 	keep(x->issuer, sizeof(x->issuer), s->name);
 	keep(x->set, sizeof(x->set), set->name);
 	keep(x->email, sizeof(x->email), claims->email);
 	return 0;
+}
+
+/* Returns whether all rows that the issuer of this principal may have are of
+ * withdrawn people. A withdrawal is never forgotten, so another person's row
+ * finds no room. */
+static bool
+is_full(struct admind *a, const char *principal)
+{
+	const struct part *part =
+	    people_part(&a->identities->people, principal);
+
+	return part != NULL && part->withdrawn >= IDENTITIES_ISSUER_MAX;
 }
 
 int
@@ -302,6 +398,12 @@ identities_learn(struct admind *a, enum listener listener, uint8_t via,
 	name_person(principal, s, &claims);
 	if (identities_withdrawn(a, principal))
 		return is_withdrawn(err);
+	if (is_full(a, principal))
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "%d people of this issuer are withdrawn, which is the "
+		    "limit: an administrator takes them out of the rules, then "
+		    "restores them",
+		    IDENTITIES_ISSUER_MAX);
 	set = rules_set(a->access->now, &claims);
 	if (set == NULL)
 		return err_set(err, FAILURE_FORBIDDEN,
@@ -468,7 +570,21 @@ identities_stale(struct admind *a, const char *issuer)
 				c->fresh_boot_ms = 0;
 }
 
-/* ---- time ---- */
+/* ---- once a second ---- */
+
+/* Tells the log when the wall clock went back. */
+static void
+look_at_clock(struct admind *a)
+{
+	uint64_t now = identities_now(a), wall = now_us();
+
+	if (a->ticks % BACK_S == 0 && now - wall > BACK_S * UINT64_C(1000000))
+		log_event(LOG_LV_WARN, "clock",
+		    "this machine's clock is %llu s behind a time that it "
+		    "showed: signed tokens are judged by the later time",
+		    (unsigned long long)((now - wall) / 1000000));
+}
+>>>>>>> people
 
 void
 identities_tick(struct admind *a)
@@ -478,11 +594,13 @@ identities_tick(struct admind *a)
 
 	if (a->identities == NULL)
 		return;
+<<<<<<< HEAD
 	replay_tick(a->identities->used, now_us());
+	look_at_clock(a);
 	LIST_FOREACH(x, &a->identities->people.all, entry)
 		for (c = TAILQ_FIRST(&x->credentials); c != NULL; c = after) {
 			after = TAILQ_NEXT(c, entry);
-			if (over(c))
+			if (over(a, c))
 				end_time(a, c);
 		}
 	if (a->ticks % SEEN_TICKS == 0 && db_is_up(a->db))

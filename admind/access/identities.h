@@ -4,6 +4,7 @@
  *  people.c             the remembered people and their rights
  *  identities.c         a token's owner; verdicts of admind-check
  *  identities_change.c  withdrawals, and people under a new document
+ *  identities_runs.c    runs whose people are not remembered
  *  identities_seen.c    notes for administrators: each person's last use
  */
 #ifndef IDENTITIES_H
@@ -17,6 +18,13 @@ struct bound_request; /* bound.h */
 struct compiled;
 struct replay;
 
+enum {
+	/* Most rows of one issuer's people (sql: identities_prune). It is the
+	 * number of people that may be withdrawn, so each withdrawal finds
+	 * room. If all rows are of withdrawn people, no other comes in. */
+	IDENTITIES_ISSUER_MAX = 16384
+};
+
 struct withdrawn; /* identities_change.c */
 struct identities {
 	struct people people;
@@ -27,6 +35,15 @@ struct identities {
 	 * key of the tickets, which ends with this process. */
 	struct replay *used;
 	uint8_t ticket_key[KEY_LEN];
+
+	/* Runs that an earlier process left were judged by the document that
+	 * holds (identities_runs.c). Until then no signed token is accepted. */
+	bool judged, judging;
+	struct idset doomed; /* runs to cancel once the sandbox is there */
+
+	/* The latest time that this process knows, and the time since boot when
+	 * it was known (identities_now). */
+	uint64_t late_us, late_boot_ms;
 };
 
 int identities_start(struct admind *, struct err *);
@@ -81,6 +98,11 @@ struct token *identities_of_set(
     struct admind *, enum listener, struct ipc_bytes set);
 /* Names all permission sets again, after remote_tool_editing changed. */
 void identities_renamed(struct admind *);
+/* Returns the time by which tokens are judged, Unix time in us. It never goes
+ * back in this process, even if the wall clock does. */
+uint64_t identities_now(struct admind *);
+/* Takes a time that the database knows to be past. */
+void identities_was(struct admind *, uint64_t us);
 /* Called once a second. Ends tokens whose time is over. */
 void identities_tick(struct admind *);
 
@@ -97,6 +119,18 @@ bool identities_withdrawn(const struct admind *, const char *principal);
  * rights are the same goes on; everyone else ends. NULL: no document. */
 void identities_judge_again(
     struct admind *, const struct compiled *from, const struct compiled *to);
+
+/* ---- identities_runs.c ---- */
+/* Judges open runs of people that are not remembered, after another document
+ * came into force; the first time in this process, those that an earlier
+ * process left. */
+void identities_judge_runs(
+    struct admind *, const struct compiled *from, const struct compiled *to);
+/* Cancels a run here, also if the sandbox is not connected now. Returns 0, or
+ * -1 if that can't be remembered for lack of memory. */
+int identities_cancel(struct admind *, const struct ipc_id *);
+/* Called once a second. */
+void identities_runs_tick(struct admind *);
 
 /* ---- identities_seen.c ---- */
 void identities_seen_store(struct admind *);

@@ -12,17 +12,14 @@
  * A person that loses something ends whole, with all tokens: jobs under way are
  * refused at their next step, runs are cancelled (also those of tasks), and
  * gateways drop streams and waiting calls. If such a person has rights in the
- * new document, the next request brings them.
- *
- * Runs of people that are not remembered are judged, too. Their claims are not
- * known here, but the document tells whether anything changed for their issuer.
+ * new document, the next request brings them. identities_runs.c has the runs of
+ * people that are not remembered.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "access.h"
 #include "ended.h"
-#include "hold.h"
 #include "identities.h"
 #include "ids.h"
 #include "log.h"
@@ -43,11 +40,11 @@ static const struct db_stmt withdrawn_runs = {"identities_withdrawn_runs",
     " WHERE e.state = 'open' AND e.kind IN ('tool', 'test', 'inspect')"
     " AND i.withdrawn_at IS NOT NULL",
     DB_FAST};
-/* Finds open runs of all people with signed tokens. */
-static const struct db_stmt open_runs = {"identities_runs",
-    "SELECT id, principal FROM mcpbox.executions WHERE state = 'open'"
-    " AND kind IN ('tool', 'test', 'inspect')"
-    " AND starts_with(principal, 'oidc:')",
+/* Finds the newest time that records have, which is past. A time that is more
+ * than a day ahead is of a clock that was wrong. */
+static const struct db_stmt read_newest = {"identities_newest",
+    "SELECT max(created_at) FROM mcpbox.executions"
+    " WHERE created_at < $1::timestamptz + interval '1 day'",
     DB_FAST};
 
 /* ---- the end of a person ---- */
@@ -70,6 +67,17 @@ person_end(struct admind *a, struct person *x, const char *why,
 }
 
 /* ---- withdrawals ---- */
+
+/* Counts the withdrawn people of an issuer. Without memory they are not
+ * counted; the database bounds their number all the same. */
+static void
+count(struct identities *x, const char *principal, int more)
+{
+	struct part *part = people_part(&x->people, principal);
+
+	if (part != NULL && (more > 0 || part->withdrawn > 0))
+		part->withdrawn += (unsigned)more;
+}
 
 static struct withdrawn *
 find(const struct identities *x, const char *principal)
@@ -102,6 +110,7 @@ add(struct identities *x, struct ipc_bytes principal)
 			return false;
 		memcpy(w->principal, text, principal.n + 1);
 		table_add(&x->withdrawn, &w->node, w->principal, principal.n);
+		count(x, w->principal, 1);
 	}
 	w->seen = true;
 	return true;
@@ -132,15 +141,20 @@ end_principal(struct admind *a, const char *principal)
 /* ---- reading them ---- */
 
 static void
+forget(struct identities *x, struct withdrawn *w)
+{
+	count(x, w->principal, -1);
+	table_del(&x->withdrawn, &w->node);
+	free(w);
+}
+
+static void
 forget_unseen(struct table_node *node, void *arg)
 {
 	struct withdrawn *w = TABLE_OBJECT(struct withdrawn, node, node);
-	struct identities *x = arg;
 
-	if (w->seen)
-		return;
-	table_del(&x->withdrawn, node);
-	free(w);
+	if (!w->seen)
+		forget(arg, w);
 }
 
 static void
@@ -157,7 +171,8 @@ got_runs(void *arg, const struct pg_result *rows, const struct err *err)
 
 	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
 		id = db_id(rows, i, 0);
-		hold_cancel(a, &id, FAILURE_KILLED);
+		if (identities_cancel(a, &id) == -1)
+			log_event(LOG_LV_ERR, "memory", "a withdrawn run");
 	}
 }
 
@@ -176,6 +191,13 @@ end_withdrawn(struct admind *a)
 			person_end(a, x, "it was withdrawn", &ended);
 	db_array_free(&ended);
 	db_query(a->db, &withdrawn_runs, NULL, got_runs, a);
+}
+
+static void
+got_newest(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	if (err == NULL && db_nrows(rows) == 1 && !db_null(rows, 0, 0))
+		identities_was(arg, db_time_us(rows, 0, 0));
 }
 
 static void read_them(struct admind *);
@@ -213,11 +235,15 @@ static void
 read_them(struct admind *a)
 {
 	struct identities *x = a->identities;
+	struct db_params p;
 
 	x->again = x->reading;
 	if (x->reading)
 		return;
 	x->reading = true;
+	db_params_init(&p);
+	db_p_time_us(&p, now_us());
+	db_query(a->db, &read_newest, &p, got_newest, a);
 	db_query(a->db, &read_withdrawn, NULL, got_withdrawn, a);
 }
 
@@ -255,10 +281,8 @@ identities_notified(struct admind *a, const char *payload)
 		end_principal(a, principal);
 	} else if (strncmp(payload, back, sizeof(back) - 1) == 0) {
 		w = find(a->identities, payload + sizeof(back) - 1);
-		if (w != NULL) {
-			table_del(&a->identities->withdrawn, &w->node);
-			free(w);
-		}
+		if (w != NULL)
+			forget(a->identities, w);
 	}
 }
 
@@ -306,76 +330,6 @@ keeps_all(const struct person *x, const struct compiled *from,
 	return true;
 }
 
-/* Runs whose principals are not remembered: an issuer that is gone, or about
- * which anything changed, ends them. */
-struct judged_runs {
-	struct admind *a;
-	unsigned n;
-	char name[ACCESS_ISSUERS_MAX][ACCESS_NAME_MAX + 1]; /* unchanged */
-};
-
-/* Returns whether a principal is of an issuer about which nothing changed. */
-static bool
-undisturbed(const struct judged_runs *j, struct ipc_bytes principal)
-{
-	size_t n;
-
-	for (unsigned i = 0; i < j->n; i++) {
-		n = strlen(j->name[i]);
-		if (principal.n > n + 6 &&
-		    memcmp(principal.p + 5, j->name[i], n) == 0 &&
-		    principal.p[5 + n] == ':')
-			return true;
-	}
-	return false;
-}
-
-static void
-got_open(void *arg, const struct pg_result *rows, const struct err *err)
-{
-	struct judged_runs *j = arg;
-	char principal[PRINCIPAL_MAX + 1];
-	struct person *x;
-	struct ipc_id id;
-
-	for (int i = 0; err == NULL && i < db_nrows(rows); i++) {
-		if (undisturbed(j, db_bytes(rows, i, 1)))
-			continue;
-		x = db_text(rows, i, 1, principal, sizeof(principal))
-		    ? people_person(&j->a->identities->people, principal)
-		    : NULL;
-		/* A remembered person was judged by claims. */
-		if (x != NULL && x->ncredentials > 0)
-			continue;
-		id = db_id(rows, i, 0);
-		hold_cancel(j->a, &id, FAILURE_KILLED);
-	}
-	free(j);
-}
-
-static void
-judge_runs(
-    struct admind *a, const struct compiled *from, const struct compiled *to)
-{
-	struct judged_runs *j = calloc(1, sizeof(*j));
-
-	if (j == NULL) {
-		log_event(LOG_LV_ERR, "memory", "runs of a former document");
-		return;
-	}
-	j->a = a;
-	for (unsigned i = 0; to != NULL && i < to->nissuers; i++) {
-		struct ipc_bytes name = to->issuer[i].name;
-
-		/* At start no former document is known. */
-		if (from == NULL || rules_same(from, to, name)) {
-			memcpy(j->name[j->n], name.p, name.n);
-			j->n++;
-		}
-	}
-	db_query(a->db, &open_runs, NULL, got_open, j);
-}
-
 void
 identities_judge_again(
     struct admind *a, const struct compiled *from, const struct compiled *to)
@@ -396,5 +350,6 @@ identities_judge_again(
 	if (ended.n > 0)
 		ended_runs(a, &ended);
 	db_array_free(&ended);
-	judge_runs(a, from, to);
+	people_divide(&a->identities->people, to != NULL ? to->nissuers : 0);
+	identities_judge_runs(a, from, to);
 }

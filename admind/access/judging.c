@@ -361,7 +361,7 @@ ask_about(struct judged *g, struct err *err)
 	struct admind *a = g->a;
 	struct ipc_check_jwt m = {.listener = (uint8_t)g->listener,
 	    .via = g->via,
-	    .now_us = now_us(),
+	    .now_us = identities_now(a),
 	    .token_len = (uint32_t)g->token.len};
 	struct buf both;
 	int rc;

@@ -9,6 +9,8 @@ people_init(struct people *p)
 {
 	memset(p, 0, sizeof(*p));
 	LIST_INIT(&p->all);
+	LIST_INIT(&p->parts);
+	p->issuers = 1;
 	if (table_init(&p->by_principal, PEOPLE_CREDENTIALS_MAX) == -1)
 		return -1;
 	if (table_init(&p->by_hash, PEOPLE_CREDENTIALS_MAX) == 0)
@@ -31,14 +33,101 @@ people_credential(const struct people *p, const struct ipc_hash *hash)
 	    table_find(&p->by_hash, hash, sizeof(*hash)));
 }
 
+/* ---- parts ---- */
+
+struct part *
+people_part(struct people *p, const char *principal)
+{
+	const char *name = principal + strcspn(principal, ":");
+	struct part *part;
+	size_t n;
+
+	name += *name == ':';
+	n = strcspn(name, ":");
+	LIST_FOREACH(part, &p->parts, entry)
+		if (strncmp(part->issuer, name, n) == 0 &&
+		    part->issuer[n] == '\0')
+			return part;
+	if (n >= sizeof(part->issuer))
+		return NULL; /* no issuer has such a name */
+	part = calloc(1, sizeof(*part));
+	if (part == NULL)
+		return NULL;
+	memcpy(part->issuer, name, n);
+	for (unsigned i = 0; i <= PERSON_CREDENTIALS_MAX; i++)
+		TAILQ_INIT(&part->with[i]);
+	LIST_INSERT_HEAD(&p->parts, part, entry);
+	return part;
+}
+
+/* Writes a person's number of tokens, and puts him into that list. */
+static void
+set_number(struct person *x, unsigned n)
+{
+	TAILQ_REMOVE(&x->part->with[x->ncredentials], x, turn);
+	x->ncredentials = n;
+	TAILQ_INSERT_TAIL(&x->part->with[n], x, turn);
+}
+
+void
+people_came(struct person *x)
+{
+	set_number(x, x->ncredentials);
+}
+
+/* Makes room in a part. It must have a token. */
+static void
+push_out(struct people *p, struct part *part)
+{
+	unsigned n = PERSON_CREDENTIALS_MAX;
+
+	while (n > 1 && TAILQ_EMPTY(&part->with[n]))
+		n--;
+	people_forget(
+	    p, TAILQ_FIRST(&TAILQ_FIRST(&part->with[n])->credentials));
+}
+
+/* Pushes out tokens until a part has room for so many more, of so many
+ * bytes. */
+static void
+make_room(struct people *p, struct part *part, unsigned more, size_t bytes)
+{
+	while (part->ncredentials > 0 &&
+	    (part->ncredentials + more > PEOPLE_CREDENTIALS_MAX / p->issuers ||
+		part->bytes + bytes > PEOPLE_BYTES_MAX / p->issuers))
+		push_out(p, part);
+}
+
+void
+people_divide(struct people *p, unsigned issuers)
+{
+	struct part *part;
+
+	p->issuers = issuers > 0 ? issuers : 1;
+	LIST_FOREACH(part, &p->parts, entry)
+		make_room(p, part, 0, 0);
+}
+
+bool
+people_full(struct people *p, const char *principal)
+{
+	const struct part *part = people_part(p, principal);
+
+	return part != NULL && part->npeople >= PEOPLE_MAX / p->issuers;
+}
+
 struct person *
 people_make(struct people *p, const char *principal)
 {
 	struct person *x = people_person(p, principal);
 	size_t n = strlen(principal);
+	struct part *part;
 
 	if (x != NULL || n > PRINCIPAL_MAX)
 		return x;
+	part = people_part(p, principal);
+	if (part == NULL || people_full(p, principal))
+		return NULL;
 	x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return NULL;
@@ -52,6 +141,9 @@ people_make(struct people *p, const char *principal)
 	TAILQ_INIT(&x->credentials);
 	table_add(&p->by_principal, &x->node, x->principal, n);
 	LIST_INSERT_HEAD(&p->all, x, entry);
+	x->part = part;
+	part->npeople++;
+	TAILQ_INSERT_TAIL(&part->with[0], x, turn);
 	return x;
 }
 
@@ -116,9 +208,10 @@ people_forget(struct people *p, struct credential *c)
 
 	table_del(&p->by_hash, &c->node);
 	TAILQ_REMOVE(&c->person->credentials, c, entry);
-	c->person->ncredentials--;
+	set_number(c->person, c->person->ncredentials - 1);
 	p->ncredentials--;
-	p->bytes -= c->claims.len;
+	c->person->part->ncredentials--;
+	c->person->part->bytes -= c->claims.len;
 	buf_free(&c->claims);
 	free(c);
 	if (--r->credentials == 0)
@@ -132,29 +225,6 @@ people_forget_all(struct people *p, struct person *x)
 
 	while ((c = TAILQ_FIRST(&x->credentials)) != NULL)
 		people_forget(p, c);
-}
-
-/* Makes room: forgets the oldest token of the person with most tokens. If
- * several people have the same number, the person with the oldest token loses
- * it. */
-static void
-push_out(struct people *p)
-{
-	struct credential *c, *worst = NULL;
-	struct person *x;
-
-	LIST_FOREACH(x, &p->all, entry) {
-		c = TAILQ_FIRST(&x->credentials);
-		if (c == NULL)
-			continue;
-		if (worst == NULL ||
-		    x->ncredentials > worst->person->ncredentials ||
-		    (x->ncredentials == worst->person->ncredentials &&
-			c->age < worst->age))
-			worst = c;
-	}
-	if (worst != NULL)
-		people_forget(p, worst);
 }
 
 struct credential *
@@ -179,19 +249,17 @@ people_remember(struct people *p, struct person *x, struct rights *r,
 		people_forget(p, former);
 	while (x->ncredentials >= PERSON_CREDENTIALS_MAX)
 		people_forget(p, TAILQ_FIRST(&x->credentials));
-	while (p->ncredentials > 0 &&
-	    (p->ncredentials >= PEOPLE_CREDENTIALS_MAX ||
-		p->bytes + c->claims.len > PEOPLE_BYTES_MAX))
-		push_out(p);
+	make_room(p, x->part, 1, c->claims.len);
 	c->person = x;
 	c->rights = r;
 	c->hash = *hash;
 	c->age = ++p->age;
 	table_add(&p->by_hash, &c->node, &c->hash, sizeof(c->hash));
 	TAILQ_INSERT_TAIL(&x->credentials, c, entry);
-	x->ncredentials++;
+	set_number(x, x->ncredentials + 1);
 	p->ncredentials++;
-	p->bytes += c->claims.len;
+	x->part->ncredentials++;
+	x->part->bytes += c->claims.len;
 	return c;
 }
 
@@ -200,6 +268,7 @@ people_tidy(struct people *p)
 {
 	struct person *x, *next;
 	struct rights *r, *after;
+	struct part *part, *later;
 
 	for (x = LIST_FIRST(&p->all); x != NULL; x = next) {
 		next = LIST_NEXT(x, entry);
@@ -216,7 +285,16 @@ people_tidy(struct people *p)
 			continue;
 		table_del(&p->by_principal, &x->node);
 		LIST_REMOVE(x, entry);
+		TAILQ_REMOVE(&x->part->with[0], x, turn);
+		x->part->npeople--;
 		token_share_unref(x->share);
 		free(x);
+	}
+	for (part = LIST_FIRST(&p->parts); part != NULL; part = later) {
+		later = LIST_NEXT(part, entry);
+		if (part->npeople > 0 || part->withdrawn > 0)
+			continue;
+		LIST_REMOVE(part, entry);
+		free(part);
 	}
 }

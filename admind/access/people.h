@@ -8,9 +8,13 @@
  *
  * A token is remembered by its credential_hash(). A person has few remembered
  * tokens, and a new one takes the place of the oldest, so a client that makes
- * tokens without end pushes out its own tokens alone. When there are too many
- * in all, the person with most tokens loses the oldest. A token that was pushed
+ * tokens without end pushes out its own tokens alone. A token that was pushed
  * out is checked again when it comes back; nothing ends by it.
+ *
+ * An issuer that was taken over can name people without end. So memory is
+ * divided: each issuer of the document has an equal part of all bounds below,
+ * which no other issuer can take. Within a part the person with most tokens
+ * loses the oldest one. If several have the same number, the last use decides.
  */
 #ifndef PEOPLE_H
 #define PEOPLE_H
@@ -27,7 +31,26 @@ enum {
 	PEOPLE_CREDENTIALS_MAX = 2048,
 	/* Bytes of the claims of all remembered tokens. Most have some 100
 	 * bytes; one with 64 long groups has 16 KiB. */
-	PEOPLE_BYTES_MAX = 8 * 1024 * 1024
+	PEOPLE_BYTES_MAX = 8 * 1024 * 1024,
+	/* People: as many as there are remembered tokens, and as many again
+	 * whose tokens were pushed out while their requests are in work
+	 * (JOBS_MAX + OPS_MAX), or whose last use is not stored yet. A person
+	 * takes 1 KiB. */
+	PEOPLE_MAX = 2 * PEOPLE_CREDENTIALS_MAX
+};
+
+TAILQ_HEAD(person_list, person);
+
+/* One issuer's people. */
+struct part {
+	LIST_ENTRY(part) entry;
+	char issuer[64];
+	unsigned npeople, ncredentials;
+	size_t bytes;
+	unsigned withdrawn; /* its withdrawn people (identities_change.c) */
+	/* Its people by their number of tokens, each list in the order of last
+	 * use. */
+	struct person_list with[PERSON_CREDENTIALS_MAX + 1];
 };
 
 struct person;
@@ -56,6 +79,8 @@ struct credential {
 struct person {
 	struct table_node node; /* by principal */
 	LIST_ENTRY(person) entry;
+	TAILQ_ENTRY(person) turn; /* in part->with[ncredentials] */
+	struct part *part;
 	char principal[PRINCIPAL_MAX + 1];
 	struct share *share;
 	LIST_HEAD(, rights) rights;
@@ -71,8 +96,9 @@ struct person {
 struct people {
 	struct table by_principal, by_hash;
 	LIST_HEAD(, person) all;
+	LIST_HEAD(, part) parts;
+	unsigned issuers; /* among which memory is divided; at least 1 */
 	unsigned ncredentials;
-	size_t bytes;
 	uint64_t age;
 };
 
@@ -81,8 +107,19 @@ int people_init(struct people *); /* 0, or -1 without memory */
 struct person *people_person(const struct people *, const char *principal);
 struct credential *people_credential(
     const struct people *, const struct ipc_hash *);
-/* Finds or makes a person. Returns NULL without memory. */
+/* Divides memory among so many issuers. Tokens that a part has too many are
+ * pushed out. */
+void people_divide(struct people *, unsigned issuers);
+/* Finds or makes the part of a principal's issuer. Returns NULL without
+ * memory. */
+struct part *people_part(struct people *, const char *principal);
+/* Returns whether the issuer of this principal has as many people in memory as
+ * it may have. people_tidy() may make room. */
+bool people_full(struct people *, const char *principal);
+/* Finds or makes a person. Returns NULL without memory, or if people_full(). */
 struct person *people_make(struct people *, const char *principal);
+/* Notes that a person came now: he is the last of his list. */
+void people_came(struct person *);
 /* Finds or makes a set of rights of a person: equal scopes, patterns and
  * listeners. *made says which. Returns NULL without memory. */
 struct rights *people_rights(struct person *, unsigned scopes,
@@ -94,8 +131,8 @@ struct credential *people_remember(struct people *, struct person *,
 /* Forgets a token, and its rights if no other token has them. */
 void people_forget(struct people *, struct credential *);
 void people_forget_all(struct people *, struct person *);
-/* Frees the people without a remembered token, work, or unsaved use; and rights
- * that no token has. */
+/* Frees the people without a remembered token, work, or unsaved use; rights
+ * that no token has; and parts without people. */
 void people_tidy(struct people *);
 
 #endif

@@ -46,6 +46,8 @@ struct task {
 	/* In mode after_questions: the gateway that still waits for an answer.
 	 * Else NULL. */
 	struct link *link;
+	/* The gateway that began it, until its client is told of the task. */
+	struct link *maker;
 	uint64_t request, since_us;
 	char principal[PRINCIPAL_MAX + 1];
 };
@@ -90,6 +92,31 @@ task_new(struct admind *a, const struct ipc_id *id)
 	return t;
 }
 
+static void
+forget_maker(struct task *t)
+{
+	if (t->maker != NULL)
+		link_unref(t->maker);
+	t->maker = NULL;
+}
+
+const char *
+task_run_untold(const struct link *l, const struct ipc_id *id)
+{
+	const struct task *t = find(l->a, id);
+
+	return t != NULL && t->maker == l ? t->principal : NULL;
+}
+
+void
+task_run_known(struct admind *a, const struct ipc_id *id)
+{
+	struct task *t = find(a, id);
+
+	if (t != NULL)
+		forget_maker(t);
+}
+
 /* Tells the waiting gateway that the call became a task. */
 static void
 tell(struct task *t)
@@ -105,6 +132,7 @@ static void
 task_free(struct task *t)
 {
 	tell(t);
+	forget_maker(t);
 	TAILQ_REMOVE(&t->a->tasks, t, entry);
 	buf_free(&t->questions);
 	free(t);
@@ -286,6 +314,7 @@ task_run_start(struct job *j)
 	log_call(LOG_LV_DEBUG, "task", id, j->principal, "%s", j->tool);
 	if (j->after_questions) {
 		t->link = link_ref(j->link);
+		t->maker = link_ref(j->link);
 		t->request = j->request;
 		t->since_us = now_us();
 		memcpy(t->principal, j->principal, sizeof(t->principal));

@@ -156,6 +156,10 @@ got_row(void *arg, const struct pg_result *rows, const struct err *err)
 		return;
 	}
 	m.status = (uint8_t)status_of(db_bytes(rows, 0, 0));
+	/* A call that asks its client something is answered by the questions,
+	 * not by the task. */
+	if (op->number == IPC_TASK_GET || m.status != TASK_INPUT_REQUIRED)
+		task_run_known(op->a, &op->id);
 	m.message = db_bytes(rows, 0, 1);
 	m.created_us = db_time_us(rows, 0, 2);
 	m.updated_us = db_time_us(rows, 0, 3);
@@ -226,9 +230,12 @@ changed(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	/* Cancels at once if the task runs in this node's sandbox. Another node
 	 * is told by NOTIFY. */
-	if (op->number == IPC_TASK_CANCEL)
+	if (op->number == IPC_TASK_CANCEL || op->number == IPC_TASK_DROP)
 		hold_cancel(op->a, &op->id, FAILURE_KILLED);
-	read_it(op);
+	if (op->number == IPC_TASK_DROP)
+		op_ok(op);
+	else
+		read_it(op);
 }
 
 /* Stores a client's answers, which are untrusted bytes. The database takes only
@@ -257,6 +264,42 @@ cancel(struct op *op)
 	db_query(op->a->db, &cancel_row, &p, changed, op);
 }
 
+/*
+ * Ends a task whose client never heard its id, and does not come back for the
+ * answer to its call. The client's credential may be over by then, so no
+ * credential is asked for.
+ *
+ * Only the connection that began the task may do so, and only until the task's
+ * client hears the id. A gateway that lies gains nothing: it could as well
+ * have kept the call, or its answer, to itself. It reads nothing of the task
+ * here, and can't end a task of another connection, nor one that its client
+ * knows.
+ */
+static int
+drop(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_task_drop m;
+	const char *principal;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	principal = task_run_untold(l, &m.task);
+	if (principal == NULL) {
+		link_refuse(l, m.request, FAILURE_UNKNOWN_TASK,
+		    "this connection began no such task");
+		return 0;
+	}
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	memcpy(op->actor, principal, strlen(principal) + 1);
+	op->id = m.task;
+	op->number = IPC_TASK_DROP;
+	cancel(op);
+	return 0;
+}
+
 int
 tasks_message(struct link *l, struct ipc_frame *f)
 {
@@ -271,6 +314,8 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	struct op *op;
 
 	switch (f->type) {
+	case IPC_TASK_DROP:
+		return drop(l, f);
 	case IPC_TASK_GET:
 		if (ipc_decode(f, &get, NULL) == -1)
 			return -1;

@@ -29,8 +29,8 @@ void tasks_open(struct job *, intent_cb *);
  * the row can't be read, the task is ended. */
 void tasks_tell(struct link *, uint64_t request, const struct ipc_id *,
     const char *principal);
-/* Handles TASK_GET, TASK_UPDATE and TASK_CANCEL. Returns 0, or -1 for a
- * malformed frame. */
+/* Handles TASK_GET, TASK_UPDATE, TASK_CANCEL and TASK_DROP. Returns 0, or -1
+ * for a malformed frame. */
 int tasks_message(struct link *, struct ipc_frame *);
 /* Handles NOTIFY mcpbox_task: a task of this or another node changed. */
 void tasks_notified(struct admind *, const char *payload);
@@ -49,6 +49,11 @@ void task_run_resume(struct admind *);
  * node. */
 void task_run_answered(struct admind *, const struct ipc_id *);
 void task_run_tick(struct admind *);
+/* Returns the principal of a task that this connection began and whose client
+ * does not know the task's id; else NULL. */
+const char *task_run_untold(const struct link *, const struct ipc_id *);
+/* Notes that the client of a task knows it now. */
+void task_run_known(struct admind *, const struct ipc_id *);
 /* Called at an orderly end of admind. In mode after_questions a client may
  * still wait to hear whether its call became a task. Tells each such client
  * that the call is a task now. Otherwise the next process of admind would end

@@ -115,6 +115,7 @@ struct admind {
 	struct verdicts verdicts; /* of the present admind-check */
 	uint64_t revision;        /* of the catalogue: newest announced */
 	struct announce_list announces;
+	bool announce_again;      /* the tick must announce a change */
 	struct close_list closes; /* endings not yet committed */
 	unsigned ncloses;
 	unsigned inherited; /* those of `closes` that an earlier admind left */

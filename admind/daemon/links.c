@@ -91,6 +91,7 @@ static const struct route routes[] = {
     {IPC_TASK_GET, tasks_message},
     {IPC_TASK_UPDATE, tasks_message},
     {IPC_TASK_CANCEL, tasks_message},
+    {IPC_TASK_DROP, tasks_message},
     {IPC_RECORD, records_message},
     {IPC_EPOCH_BEGIN, records_message},
     {IPC_EPOCH_ITEM, records_message},

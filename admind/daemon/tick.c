@@ -75,6 +75,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	sweep_run(a);
 	tokens_tick(a);
 	identities_retry(a);
+	identities_runs_tick(a);
 	if (a->ticks % ACCESS_TICKS == 0)
 		document_retry(a, false);
 	tasks_tick(a);
@@ -82,6 +83,8 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	limits_tick(a);
 	installs_tick(a);
 	key_fetch_tick(a);
+	if (a->announce_again)
+		catalogue_announce(a, NULL, NULL);
 	if (a->regrant_again)
 		regrant_run(a, NULL, NULL);
 	if (a->ticks % NODE_TICKS == 1)

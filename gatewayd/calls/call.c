@@ -244,7 +244,7 @@ run(struct call *c, const struct ipc_run_id *m)
 	c->execution = m->execution;
 	if (c->cancelled) {
 		send_cancel(c);
-		call_end_failure(c, FAILURE_KILLED, 0, "The client cancelled.");
+		call_end_failure(c, FAILURE_KILLED, 0, call_why_cancelled(c));
 		return;
 	}
 	/* An hour is beyond any limit a call may have. */
@@ -431,7 +431,7 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 		return;
 	}
 	if (c->cancelled || ex->req == NULL) {
-		call_end_failure(c, FAILURE_KILLED, 0, "The client cancelled.");
+		call_end_failure(c, FAILURE_KILLED, 0, call_why_cancelled(c));
 		return;
 	}
 	tool = catalogue_item_named(cat, MCP_LIST_TOOLS, ex->m.tool);
@@ -498,6 +498,14 @@ call_start(struct exchange *ex)
 }
 
 /* ---- cancelling ---- */
+
+const char *
+call_why_cancelled(const struct call *c)
+{
+	return c->ex != NULL && c->ex->ended
+	    ? "The credential of this call ended."
+	    : "The client cancelled.";
+}
 
 /* Cancels a call. The answer still comes in the usual way, because a killed
  * call has a result, too. A call that has no execution id yet is cancelled when

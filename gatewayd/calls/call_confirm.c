@@ -165,7 +165,7 @@ call_confirm(struct call *c, const struct ipc_pending *m)
 	c->decided = false;
 	call_set_state(c, CALL_CONFIRMING);
 	if (c->cancelled) {
-		end(c, FAILURE_KILLED, "The client cancelled.");
+		end(c, FAILURE_KILLED, call_why_cancelled(c));
 	} else if (decided) {
 		/* DECIDED came before this PENDING was read. */
 		again(c);
@@ -222,8 +222,11 @@ call_confirm_all_later(struct gateway *gw)
 void
 call_confirm_end(struct call *c)
 {
-	if (c->ex != NULL)
-		end(c, FAILURE_KILLED, "The client cancelled.");
-	else
+	if (c->ex == NULL)
 		call_drop(c);
+	else if (c->gw->admind == NULL)
+		end(c, FAILURE_UPGRADING,
+		    "The server was stopped before the tool was run.");
+	else
+		end(c, FAILURE_KILLED, call_why_cancelled(c));
 }

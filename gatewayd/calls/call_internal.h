@@ -65,6 +65,9 @@ void call_set_state(struct call *, enum call_state);
 void call_watch(struct call *);
 /* Ends a call without an answer and frees it. */
 void call_drop(struct call *);
+/* Returns the sentence for a cancelled call that did not begin: its client
+ * cancelled it, or its credential ended. */
+const char *call_why_cancelled(const struct call *);
 /* Sends AUTHORISE to admind, for the first time or again. */
 void call_authorise(struct call *);
 

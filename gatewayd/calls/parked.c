@@ -20,8 +20,9 @@ struct parked {
 	struct ipc_hash credential; /* of the last request: a client may come
 				     * back with a fresh token */
 	uint64_t expires_ms;        /* Unix time */
-	uint32_t round;             /* of the last requestState given out */
-	bool waits;                 /* the last requestState was not used yet */
+	uint64_t until_ms; /* end of that credential, since boot; 0: none */
+	uint32_t round;    /* of the last requestState given out */
+	bool waits;        /* the last requestState was not used yet */
 	struct event *timer;
 	const struct parked_owner *owner;
 	void *arg;
@@ -108,17 +109,34 @@ mac(const struct gateway *gw, const uint8_t plain[PARKED_PLAIN_LEN],
 	explicit_bzero(key, sizeof(key));
 }
 
+/* Returns the time that the client's credential has left. When it is over the
+ * entry ends, as by parked_end(): admind does not remember every token, so it
+ * may not tell. */
+static uint64_t
+left_ms(const struct parked *p)
+{
+	uint64_t now = now_boot_ms();
+
+	if (p->until_ms == 0)
+		return UINT64_MAX;
+	return p->until_ms > now ? p->until_ms - now : 0;
+}
+
 int
 parked_state(
     struct parked *p, uint64_t expires_ms, char text[PARKED_TEXT_LEN + 1])
 {
 	uint64_t now = now_us() / 1000;
 	uint64_t ms = expires_ms > now ? expires_ms - now : 0;
-	struct timeval tv = {
-	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000)};
+	uint64_t left = left_ms(p);
+	struct timeval tv;
 	uint8_t b[PARKED_LEN];
 	struct ipc_hash m;
 
+	if (ms > left)
+		ms = left;
+	tv.tv_sec = (time_t)(ms / 1000);
+	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
 	if (evtimer_add(p->timer, &tv) != 0)
 		return -1;
 	p->expires_ms = expires_ms;
@@ -232,6 +250,7 @@ parked_new(struct gateway *gw, const struct exchange *ex,
 	bind_to(ex, &p->binding);
 	p->principal = principal;
 	p->credential = ex->credential.hash;
+	p->until_ms = ex->who.until_ms;
 	p->owner = owner;
 	p->arg = arg;
 	TAILQ_INSERT_TAIL(&s->all, p, link);
@@ -283,6 +302,7 @@ parked_resume(struct exchange *ex, struct refusal *no)
 	}
 	p->waits = false;
 	p->credential = ex->credential.hash;
+	p->until_ms = ex->who.until_ms;
 	(void)evtimer_del(p->timer);
 	p->owner->resume(p->arg, ex);
 	return 0;

@@ -44,7 +44,8 @@ struct parked_owner {
 	 * used up. The owner takes the request, and answers it or parks it
 	 * again. */
 	void (*resume)(void *arg, struct exchange *);
-	/* No request came back in time, or parked_end was called. The struct
+	/* No request came back in time, or before the end of the credential of
+	 * the last one, or parked_end was called. The struct
 	 * parked was freed. Never called between resume and the next
 	 * parked_state. */
 	void (*expired)(void *arg);

@@ -118,6 +118,23 @@ ask_cancel(struct gateway *gw, const struct credential *credential,
 	    : 0;
 }
 
+/* Asks to end a task that was made for a call of ours and that no client knows.
+ * The right to it is that of the connection, not of a credential. */
+static int
+ask_drop(
+    struct gateway *gw, const struct ipc_id *id, ipc_answer_cb *cb, void *arg)
+{
+	struct ipc_peer *admind = ipc_client_peer(gw->admind);
+	struct ipc_task_drop m = {.task = *id};
+	uint64_t request;
+
+	return admind == NULL ||
+		ipc_request(admind, IPC_TASK_DROP, &m, ADMIND_ASK_MS, cb, arg,
+		    &request) == -1
+	    ? -1
+	    : 0;
+}
+
 static int
 ask_update(
     struct exchange *ex, const struct ipc_id *id, ipc_answer_cb *cb, void *arg)
@@ -267,13 +284,29 @@ resume(void *arg, struct exchange *ex)
 }
 
 static void
+did_drop(void *arg, struct ipc_frame *f, enum failure gone)
+{
+	struct asking *a = arg;
+
+	(void)gone;
+	/* Another admind does not know that the task is of this connection. If
+	 * the credential is over, too, the task ends when its questions are too
+	 * old (PARK_TOTAL_MS). */
+	if (f != NULL && f->type == IPC_REFUSED)
+		(void)ask_cancel(a->gw, &a->credential, &a->task, ignore, NULL);
+	asking_free(a);
+}
+
+/* The time may be over because that of the credential is, so the credential
+ * can't end the task any more. */
+static void
 expired(void *arg)
 {
 	struct asking *a = arg;
 
 	a->parked = NULL;
-	(void)ask_cancel(a->gw, &a->credential, &a->task, ignore, NULL);
-	asking_free(a);
+	if (ask_drop(a->gw, &a->task, did_drop, a) == -1)
+		asking_free(a);
 }
 
 static void

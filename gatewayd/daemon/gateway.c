@@ -92,7 +92,9 @@ attached(void *arg, struct ipc_frame *f, enum failure gone)
 			stream_notify_lists(gw, STREAM_ALL_LISTS);
 		gw->seen = true;
 		gw->revision = m.revision;
-		stream_admind_up(gw);
+		/* While the link was down, a person may have been withdrawn,
+		 * or another access document set. admind knows no streams. */
+		stream_check_all(gw);
 		link_came(gw);
 		log_event(LOG_LV_INFO, "attached", "to admind as listener %.*s",
 		    (int)m.listener.n, (const char *)m.listener.p);

@@ -8,7 +8,8 @@
  * authority. It is opened by an authenticated request, and says only that
  * something changed (or a task's state: tasks.c). Before it says anything, its
  * credential is checked again, so a revoked client's stream ends and tells no
- * changes.
+ * changes. When its credential's time is over the stream ends by a timer here:
+ * admind does not remember every token (docs/decisions/0090).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,63 @@
 #include "ids.h"
 #include "log.h"
 #include "stream_internal.h"
+
+/* ---- ends of credentials ---- */
+
+/* Lets the timer run at this time at the latest. Without memory for it the
+ * tidying does its work. */
+static void
+look_at(struct streams *t, uint64_t until_ms, uint64_t least_ms)
+{
+	uint64_t now = now_boot_ms();
+	uint64_t ms = until_ms > now ? until_ms - now : 0;
+	struct timeval tv;
+
+	if (until_ms == 0 || (t->look_ms != 0 && t->look_ms <= until_ms))
+		return;
+	if (ms < least_ms)
+		ms = least_ms;
+	tv.tv_sec = (time_t)(ms / 1000);
+	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
+	if (evtimer_add(t->ends, &tv) == 0)
+		t->look_ms = until_ms;
+}
+
+static void
+end_all(struct streams *t)
+{
+	uint64_t now = now_boot_ms(), next = 0;
+	struct stream *s, *after;
+
+	for (s = TAILQ_FIRST(&t->all); s != NULL; s = after) {
+		after = TAILQ_NEXT(s, all);
+		if (s->until_ms == 0)
+			continue;
+		if (s->until_ms <= now)
+			stream_close(s, true);
+		else if (next == 0 || s->until_ms < next)
+			next = s->until_ms;
+	}
+	t->look_ms = 0;
+	look_at(t, next, STREAMS_ENDS_MS);
+}
+
+static void
+ends_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	end_all(arg);
+}
+
+void
+stream_until(struct stream *s, uint64_t until_ms)
+{
+	s->until_ms = until_ms;
+	look_at(s->gw->streams, until_ms, 0);
+}
+
+/* ---- all streams ---- */
 
 static void
 tidy_cb(evutil_socket_t fd, short what, void *arg)
@@ -25,6 +83,7 @@ tidy_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	stream_store_tidy(t->store, now_boot_ms());
+	end_all(t);
 	stream_admind_up(t->gw); /* tells streams that are still due */
 }
 
@@ -45,9 +104,10 @@ stream_init(struct gateway *gw)
 	    (unsigned)conf_int(gw->proc.conf, "max_streams_per_principal");
 	t->store = stream_store_new();
 	t->turn = evtimer_new(gw->proc.base, stream_tell_turn, t);
+	t->ends = evtimer_new(gw->proc.base, ends_cb, t);
 	t->tidy = event_new(gw->proc.base, -1, EV_PERSIST, tidy_cb, t);
 	return table_init(&t->owners, STREAM_OWNERS) < 0 || t->store == NULL ||
-		t->turn == NULL || t->tidy == NULL ||
+		t->turn == NULL || t->tidy == NULL || t->ends == NULL ||
 		event_add(t->tidy, &tidy) < 0
 	    ? -1
 	    : 0;
@@ -64,6 +124,8 @@ stream_free(struct gateway *gw)
 		event_free(t->turn);
 	if (t->tidy != NULL)
 		event_free(t->tidy);
+	if (t->ends != NULL)
+		event_free(t->ends);
 	stream_store_free(t->store);
 	table_free(&t->owners);
 	free(t);
@@ -153,7 +215,7 @@ stream_unlink(struct stream *s)
 	s->owner = NULL;
 	if (s->session != NULL && s->session->get == s) {
 		/* The session's next stream will be told. */
-		s->session->due |= s->due;
+		s->session->due |= s->due & ~(unsigned)DUE_CHECK;
 		stream_store_set_get(s->session, NULL);
 	}
 	s->session = NULL;
@@ -249,6 +311,7 @@ stream_new(const struct exchange *ex, struct ipc_bytes id, const char *tasks,
 	o->streams++;
 	t->count++;
 	TAILQ_INSERT_TAIL(&t->all, s, all);
+	stream_until(s, ex->who.until_ms);
 	return s;
 }
 

@@ -64,6 +64,9 @@ void stream_notify_lists(struct gateway *, unsigned lists);
 void stream_notify_resource(struct gateway *, const char *uri);
 /* Tells the streams the changes that waited while admind was away. */
 void stream_admind_up(struct gateway *);
+/* Asks for each stream whether its credential is good still. Streams whose
+ * clients may not come in any more end. */
+void stream_check_all(struct gateway *);
 /* Calls f once with each credential by which this principal opened streams that
  * watch the task. The credential is valid during the call. f must not open or
  * end a stream. */

@@ -25,6 +25,7 @@ enum {
 	DUE_UPDATES = 8, /* watched resources that are marked due */
 	DUE_LOOK = 16,   /* first compare the versions of watched resources */
 	DUE_ALL = 32,    /* tell of all watched resources: a message was lost */
+	DUE_CHECK = 64,  /* only ask whether its credential is good still */
 	KIND_UPDATES = 3
 };
 
@@ -33,7 +34,10 @@ enum {
 	/* Upper bound on questions to admind that are open for streams, so that
 	 * questions for requests find room (IPC_WAITERS_MAX) and don't wait
 	 * long. */
-	STREAMS_ASKING_MAX = 256
+	STREAMS_ASKING_MAX = 256,
+	/* Ends of credentials are looked at so often at most, in ms. One look
+	 * goes through all streams, which takes less than a millisecond. */
+	STREAMS_ENDS_MS = 1000
 };
 
 /* Counts one principal's streams. */
@@ -52,6 +56,7 @@ struct stream {
 	struct stream_session *session; /* legacy; NULL: subscriptions/listen */
 	struct stream_owner *owner;
 	uint64_t expires_ms; /* of the session, Unix time */
+	uint64_t until_ms;   /* end of its credential, since boot; 0: none */
 	bool queued, asking;
 	unsigned want, due; /* masks of DUE_*; a session wants all */
 	/* For subscriptions/listen. The watches of a session are in
@@ -70,7 +75,8 @@ TAILQ_HEAD(stream_list, stream);
 struct streams {
 	struct gateway *gw;
 	struct stream_list all, due;
-	struct event *turn, *tidy;
+	struct event *turn, *tidy, *ends;
+	uint64_t look_ms; /* when `ends` runs, since boot; 0: it does not */
 	struct stream_store *store;
 	struct table owners;
 	unsigned count, max, principal_max, asking;
@@ -96,6 +102,9 @@ void stream_refuse_memory(struct exchange *);
 void stream_close(struct stream *, bool final);
 /* Frees a stream that is in no list any more. */
 void stream_release(struct stream *);
+/* Notes when the stream's credential is over; 0: never. The stream ends then.
+ */
+void stream_until(struct stream *, uint64_t until_ms);
 /* Returns the stream's watched resources. */
 struct session_watch *stream_watches(struct stream *, unsigned *n);
 

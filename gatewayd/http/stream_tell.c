@@ -204,6 +204,8 @@ identified(void *arg, const struct identity *who, const struct refusal *no)
 		stream_close(s, true);
 		return;
 	}
+	stream_until(s, who->until_ms);
+	s->due &= ~(unsigned)DUE_CHECK;
 	tell_lists(s);
 	stream_watches(s, &n);
 	if (n == 0) {
@@ -358,6 +360,17 @@ stream_admind_up(struct gateway *gw)
 	TAILQ_FOREACH(s, &gw->streams->all, all)
 		if (s->due != 0)
 			stream_tell_queue(s);
+}
+
+void
+stream_check_all(struct gateway *gw)
+{
+	struct stream *s;
+
+	TAILQ_FOREACH(s, &gw->streams->all, all) {
+		s->due |= DUE_CHECK;
+		stream_tell_queue(s);
+	}
 }
 
 /* ---- tasks ---- */

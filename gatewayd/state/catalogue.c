@@ -13,6 +13,7 @@
 #include "answer.h"
 #include "catalogue.h"
 #include "gateway.h"
+#include "identity.h"
 #include "json.h"
 #include "log.h"
 #include "refusal.h"
@@ -124,6 +125,11 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	}
 	if (f == NULL || f->type != IPC_CATALOGUE_END) {
 		refusal_from(&no, f, gone, "admind");
+		/* admind does not know the permission set any more. The next
+		 * request asks again about its credential. */
+		if (no.failure == FAILURE_BUSY ||
+		    no.failure == FAILURE_FORBIDDEN)
+			identity_cache_drop(c->gw->identities);
 		settle(c, &no);
 		return;
 	}

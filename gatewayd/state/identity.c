@@ -25,6 +25,8 @@
 #include "refusal.h"
 
 enum { SLOTS = 256, CACHE_MS_MAX = 30 * 1000 };
+/* A hundred years: no sum with it is too large. */
+#define LEFT_MS_MAX (UINT64_C(100) * 365 * 24 * 3600 * 1000)
 
 struct identity_cache {
 	struct {
@@ -133,6 +135,9 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		    "The principal's name is too long.");
 		q->cb(q->arg, NULL, &no);
 	} else {
+		if (m.left_ms > 0)
+			who.until_ms = now_boot_ms() +
+			    (m.left_ms < LEFT_MS_MAX ? m.left_ms : LEFT_MS_MAX);
 		i = q->credential.b[0];
 		if (q->generation == c->generation && m.cache_ms > 0 &&
 		    m.ticket.n == 0) {

@@ -51,6 +51,7 @@ struct identity {
 	/* The credential from here on, in the place of the one that was asked
 	 * about; "": that one stays. */
 	char ticket[TICKET_MAX + 1];
+	uint64_t until_ms; /* end of its credential, since boot; 0: none */
 };
 
 /* Gets the identity, or NULL and the reason. Called from the loop, or before

@@ -25,6 +25,7 @@ def as_new(schema):
         c.execute("SET session_replication_role = replica")
         c.execute("UPDATE mcpbox.master_key SET key_id = NULL, next_id = NULL;"
                   " DELETE FROM mcpbox.identities; DELETE FROM mcpbox.access_voids;"
+                  " DELETE FROM mcpbox.access_judged;"
                   " DELETE FROM mcpbox.access_documents; DELETE FROM mcpbox.access_issuers;"
                   " DELETE FROM mcpbox.rate_limits; DELETE FROM mcpbox.settings")
 
@@ -409,6 +410,92 @@ def test_withdrawn_people_are_bounded(schema, app):
     assert withdraw(app, BOB)["state"] == "withdrawn"
 
 
+def crowd(schema, n, withdrawn="NULL", issuer="pocket", first=1):
+    """n people of an issuer, of whom number 1 came first."""
+    with schema.pg.connect("postgres") as c:
+        c.execute("SET session_replication_role = replica")
+        c.execute("INSERT INTO mcpbox.identities (principal, issuer, subject, first_seen, last_used_at,"
+                  " last_used_listener, withdrawn_at, withdrawn_by)"
+                  f" SELECT 'oidc:{issuer}:' || n, '{issuer}', n::text, t, t, 'tunnel', {withdrawn}::timestamptz,"
+                  f" CASE WHEN {withdrawn} IS NOT NULL THEN 'ann' END"
+                  " FROM generate_series(%s::int, %s::int) n, LATERAL (SELECT now() - interval '1 day'"
+                  " + n * interval '1 second') x (t)", (first, first + n - 1))
+
+
+def rows_of(c, issuer="pocket"):
+    return one(c, "SELECT count(*), count(*) FILTER (WHERE withdrawn_at IS NOT NULL) FROM mcpbox.identities"
+               " WHERE issuer = %s", issuer)
+
+
+def test_rows_of_an_issuer_are_bounded(schema, app):
+    """Who came longest ago goes first, a withdrawn person never, and no person of another issuer."""
+    store(app, issuers=(POCKET, ("door", "https://door.example.org")))
+    app.commit()
+    crowd(schema, 16384)
+    crowd(schema, 3, issuer="door")
+    withdraw(app, "oidc:pocket:1")
+    seen(app, ("oidc:pocket:2", "", "s"), ("oidc:pocket:5", "", "s"))
+    assert rows_of(app) == (16384, 1), "people who came before make no room"
+    seen(app, (ALICE, "", "s"), (BOB, "", "s"), ("oidc:door:9", "", "s"))
+    assert rows_of(app) == (16384, 1) and rows_of(app, "door") == (4, 0)
+    assert [bool(identity(app, f"oidc:pocket:{n}")) for n in range(1, 7)] == [True, True, False, False, True, True]
+    assert identity(app, ALICE) and identity(app, BOB)
+    # One who was restored and never came is older than all.
+    withdraw(app, "oidc:pocket:never")
+    restore(app, "oidc:pocket:never")
+    seen(app, ("oidc:pocket:new", "", "s"))
+    assert rows_of(app) == (16384, 1)
+    assert identity(app, "oidc:pocket:never") is None and identity(app, "oidc:pocket:6") is None
+
+
+def test_all_rows_are_of_withdrawn_people(schema, app):
+    """admind lets nobody else in then; a note that comes all the same keeps no row."""
+    store(app)
+    app.commit()
+    crowd(schema, 16384, withdrawn="now()")
+    seen(app, (BOB, "", "s"))
+    assert rows_of(app) == (16384, 16384) and identity(app, BOB) is None
+
+
+def test_a_withdrawal_is_not_removed(schema, app):
+    store(app)
+    seen(app, (BOB, "", "s"), (ALICE, "", "s"))
+    withdraw(app, BOB)
+    app.commit()
+    with schema.pg.connect(OWNER) as c:
+        guarded(c, "DELETE FROM mcpbox.identities")
+        c.rollback()
+        c.execute("DELETE FROM mcpbox.identities WHERE principal = %s", (ALICE,))
+        c.rollback()
+
+
+def test_two_nodes_remove_rows_at_once(schema, app):
+    """Neither waits for the other, and neither fails."""
+    store(app)
+    app.commit()
+    crowd(schema, 16384)
+    with schema.pg.connect(APP) as other:
+        seen(app, (ALICE, "", "s"))
+        seen(other, (BOB, "", "s"))
+        other.commit()
+        app.commit()
+    seen(app, ("oidc:pocket:new", "", "s"))
+    assert rows_of(app) == (16384, 0)
+
+
+def test_a_node_notes_what_it_judged(app):
+    first = store(app)
+    second = store(app, serial=first + 1)
+    for serial in (first, second, second):
+        app.execute("SELECT mcpbox.access_judged_note('one', %s)", (serial,))
+    app.execute("SELECT mcpbox.access_judged_note('two', %s)", (first,))
+    assert app.execute("SELECT node, serial FROM mcpbox.access_judged ORDER BY node").fetchall() == [
+        ("one", second), ("two", first)]
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        app.execute("SELECT mcpbox.access_judged_note('one', 7)")
+    app.rollback()
+
+
 def test_identities_keep_what_they_are(schema, app):
     store(app)
     seen(app, (BOB, "", "s"))
@@ -473,7 +560,8 @@ def test_a_person_has_the_limit_of_a_token(app, owner):
     "UPDATE mcpbox.identities SET withdrawn_at = NULL",
     "SELECT mcpbox.act_identity_restore('x', '', NULL, '{\"principal\":\"oidc:a:b\"}')",
     "SELECT mcpbox.act_identity_withdraw('x', '', NULL, '{\"principal\":\"oidc:a:b\"}')",
-    "SELECT mcpbox.identity_parts('oidc:a:b')"])
+    "SELECT mcpbox.identity_parts('oidc:a:b')", "SELECT mcpbox.identities_prune('a')",
+    "INSERT INTO mcpbox.access_judged VALUES ('n', 1)", "UPDATE mcpbox.access_judged SET serial = 1"])
 def test_a_taken_over_admind_has_no_other_way(app, query):
     with pytest.raises(DENIED):
         app.execute(query)

@@ -25,10 +25,10 @@ M(26, TASK_CANCEL, task_cancel, REQ, GATEWAY, ADMIND, OPEN, 0, "ends a task") \
 M(27, TASK_CHANGED, task_changed, EVT, ADMIND, GATEWAY, OPEN, 0, "a task changed its state") \
 M(28, PENDING, pending, ANS, ADMIND, GATEWAY, OPEN, 0, "answers AUTHORISE of a call that waits for a person") \
 M(29, DECIDED, decided, EVT, ADMIND, GATEWAY, OPEN, 0, "a person decided about a waiting call") \
-M(36, GW_ACCESS, gw_access, EVT, ADMIND, GATEWAY, OPEN, RESULT_MAX, "what clients without a valid credential are told at this listener, and where credentials come in; sent after GW_CONFIG and at each change")
+M(36, GW_ACCESS, gw_access, EVT, ADMIND, GATEWAY, OPEN, RESULT_MAX, "what clients without a valid credential are told at this listener, and where credentials come in; sent after GW_CONFIG and at each change") \
+M(39, TASK_DROP, task_drop, REQ, GATEWAY, ADMIND, OPEN, 0, "ends a task that this connection began, and whose client does not know its id; answered by OK")
 
 #define IPC_FIELDS_gw_attach(F, S)
-
 #define IPC_FIELDS_gw_config(F, S) \
 F(S, str, listener, "local or tunnel, by the socket it attached to") \
 F(S, bytes, session_key, "32 bytes: MACs session tokens, conveys nothing") \
@@ -46,6 +46,7 @@ F(S, str, principal, "local, or a token's or person's name") \
 F(S, str, permission_set, "catalogues are cached by it") \
 F(S, u64, cache_ms, "may be remembered this long, at most 30 s") \
 F(S, str, ticket, "the credential from here on, with VIA_TICKET: the token was good for one AUTHENTICATE; or empty")
+F(S, u64, left_ms, "its credential is over after this time, and with it its streams and waiting calls; 0: never")
 
 #define IPC_FIELDS_catalogue_get(F, S) F(S, str, permission_set, "as IDENTITY gave it")
 
@@ -124,6 +125,8 @@ F(S, blob, answers, "JSON object: the client's answers by key")
 F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
 F(S, id, task, "as TASK_STATE gave it")
+
+#define IPC_FIELDS_task_drop(F, S) F(S, id, task, "as TASK_STATE gave it")
 
 #define IPC_FIELDS_task_changed(F, S) \
 F(S, id, task, "the task") \

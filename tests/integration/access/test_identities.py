@@ -10,7 +10,7 @@ from harness.clients.api_token import where
 from harness.clients.mcp import LEGACY, MODERN, Client, meta, request, text
 from harness.clients.signed_token import Issuer, Person, document, set_document
 from harness.clients.sse import Stream
-from harness.clients.tasks import DECLARED, WORK, Tasks
+from harness.clients.tasks import ASKS, DECLARED, WORK, Tasks
 from harness.clients.tasks import publish as publish_task
 from harness.instance import Instance
 from harness.patience import patience, until
@@ -40,6 +40,7 @@ def instance():
             flow.publish(i, c, "crm", name, code)
         flow.publish(i, c, "finance", "canary", CANARY)
         publish_task(i, c, "crm", "work", WORK, "optional")
+        publish_task(i, c, "crm", "asks", ASKS, "after_questions")
         i.ctl("servers", "limits", "crm", "timeout_ms=600000")
     yield i
     i.close()
@@ -126,7 +127,7 @@ class Running:
 
 def test_rights_by_set(instance, ann, bob):
     with ann.client() as a, bob.client() as b:
-        assert users(a.tools()) == ["crm__canary", "crm__slow", "crm__work"]
+        assert users(a.tools()) == ["crm__asks", "crm__canary", "crm__slow", "crm__work"]
         assert {"crm__secret", "finance__canary", "mcpbox_list_servers"} <= set(b.tools())
         assert text(a.call("crm__canary", {"n": 1})) == "canary 1"
         assert text(b.call("finance__canary", {"n": 2})) == "canary 2"
@@ -175,7 +176,7 @@ def test_the_documents_own_listener(instance, ann):
     assert post(instance, bearer(token), "local").status == 200
     refused(post(instance, bearer(token)))
     with Client(instance.address, token=token) as c:
-        assert users(c.tools()) == ["crm__canary", "crm__slow", "crm__work"]
+        assert users(c.tools()) == ["crm__asks", "crm__canary", "crm__slow", "crm__work"]
 
 
 # ---- ends ----
@@ -256,7 +257,57 @@ def test_time_of_a_token(instance, ann):
         t.cancel(task)
 
 
+def test_time_of_a_token_that_is_not_remembered(instance, ann):
+    """admind remembers sixteen tokens of a person. The stream of a seventeenth ends with its token all the same."""
+    short = ann.token(seconds=int(patience(4)))
+    with listen(instance, short) as s:
+        for _ in range(17):
+            assert post(instance, bearer(ann.token())).status == 200
+        s.rest(timeout=patience(30))
+        assert s.ended
+
+
+def test_task_that_nobody_knows_ends_with_its_token(instance, ann):
+    """Its call asked something, so its client was told of no task, and can't come back with this token."""
+    short = ann.token(seconds=int(patience(4)))
+    with Tasks(where(instance), token=short) as t:
+        r = t.ask("tools/call", {"name": "crm__asks", "arguments": {}})
+        assert r.result["resultType"] == "input_required", r
+    rows = lambda: instance.psql("SELECT state, outcome FROM mcpbox.executions WHERE tool = 'crm__asks'"
+                                 f" AND principal = '{ann.principal}'")
+    assert rows() == [["open", None]] or rows() == [["open", ""]], rows()
+    until(lambda: [r[0] for r in rows()] == ["closed"], say=rows)
+    assert rows() == [["closed", "killed"]]
+
+
 # ---- restarts and outages ----
+
+def test_document_that_changed_while_admind_was_away(instance, ann, bob):
+    """What its node judged last is another document than the one that holds now."""
+    older = instance.psql("SELECT serial FROM mcpbox.access_now")[0][0]
+    holds(instance, sets={"family": {"scopes": ["tools:call"], "allow": ["crm__*"], "deny": []}},
+          issuers=(POCKET, DOOR, Issuer("more")))
+    guest = Person(instance, DOOR, "guest")
+    guest_token, token = guest.token(), ann.token()
+    note = lambda: instance.psql("SELECT serial = (SELECT serial FROM mcpbox.access_now) FROM mcpbox.access_judged")
+    until(lambda: note() == [["t"]], say=note)
+    losing = Running(instance, ann, token)
+
+    def restarted():
+        instance.tool("restart", "admind")
+        instance.tool("wait")
+        until(lambda: post(instance, bearer(bob.token())).status == 200)
+    # Nothing changed meanwhile: the run goes on.
+    restarted()
+    assert losing.rows("state = 'open'") and losing.thread.is_alive()
+    assert post(instance, {"Cf-Access-Jwt-Assertion": guest_token}).status == 200
+    instance.psql(f"UPDATE mcpbox.access_judged SET serial = {older}")
+    restarted()
+    losing.ended()
+    assert losing.rows("outcome = 'killed'")
+    until(lambda: note() == [["t"]], say=note)
+    assert post(instance, bearer(token)).status == 200
+
 
 def test_restart_keeps(instance, ann, bob):
     bob.withdraw()

@@ -295,6 +295,59 @@ def begun_after_questions(a, gw, stops=False):
     return [m for m in sandbox(a).seen if m["_"] == "RUN"][-1]["execution"]
 
 
+def asked_first(a, gw):
+    """A call of a tool with after_questions that asked something: its client knows no task.
+    If two seconds passed before the question, the client knows it: then another one."""
+    for _ in range(20):
+        task = begun_after_questions(a, gw)
+        ask(a, task, said(a, "RUN", task)[0])
+        while (m := gw.receive()[1])["_"] != "TASK_STATE" or m["task"] != task:
+            pass
+        if m["status"] == INPUT_REQUIRED:
+            return task
+        a.record(task, intent=kept(a, task))
+    raise AssertionError("each task was told of before its question")
+
+
+def test_a_task_that_no_client_knows_is_dropped(a, gw):
+    """Its credential may be over, so none is asked for."""
+    task = asked_first(a, gw)
+    with a.gateway() as other, a.gateway("tunnel") as tunnel:
+        for stranger in (other, tunnel):
+            assert failure(stranger.call("TASK_DROP", task=task)) == "UNKNOWN_TASK"
+    assert failure(gw.call("TASK_DROP", task=os.urandom(16))) == "UNKNOWN_TASK"
+    assert (task, FAILURES["KILLED"]) not in a.cancelled
+    assert gw.call("TASK_DROP", task=task)["_"] == "OK"
+    a.until(lambda: (task, FAILURES["KILLED"]) in a.cancelled)
+    a.record(task, KILLED, "KILLED", intent=kept(a, task))
+    assert reaches(gw, task, CANCELLED)
+
+
+def test_a_task_that_its_client_knows_is_not_dropped(a, gw):
+    """Neither one that was told of at once, nor one whose questions were answered, nor one
+    that somebody asked for, nor one of an earlier connection."""
+    server = "s" + secrets.token_hex(5)
+    a.approved_tool(server, task="required")
+    task, _ = run(a, gw, server + "__greet")
+    assert failure(gw.call("TASK_DROP", task=task)) == "UNKNOWN_TASK"
+    a.record(task, intent=kept(a, task))
+    for how in ("answered", "asked for", "reconnected"):
+        with a.gateway() as g:
+            task = asked_first(a, g)
+            if how == "answered":
+                m = g.call("TASK_UPDATE", task=task, credential="", answers=b'{"1-k":{"action":"accept"}}')
+                assert m["status"] == WORKING, m
+            elif how == "asked for":
+                assert get(g, task)["status"] == INPUT_REQUIRED
+            if how != "reconnected":
+                assert failure(g.call("TASK_DROP", task=task)) == "UNKNOWN_TASK", how
+        if how == "reconnected":
+            with a.gateway() as g:
+                assert failure(g.call("TASK_DROP", task=task)) == "UNKNOWN_TASK"
+        assert (task, FAILURES["KILLED"]) not in a.cancelled
+        a.record(task, intent=kept(a, task))
+
+
 def heard(gw):
     """Was a task told of on this connection, whose other end has died?"""
     with contextlib.suppress(Closed):

@@ -124,7 +124,7 @@ def test_nothing_before_hello(instance, table):
 @pytest.mark.parametrize("where", ["admind", "sandboxd"])
 def test_messages_of_other_roles_close_the_connection(instance, table, where):
     allowed = {"admind": {"HELLO", "GW_ATTACH", "AUTHENTICATE", "CATALOGUE_GET", "AUTHORISE",
-                          "SESSION_END", "TASK_GET", "TASK_UPDATE", "TASK_CANCEL",
+                          "SESSION_END", "TASK_GET", "TASK_UPDATE", "TASK_CANCEL", "TASK_DROP",
                           "REFUSED", "OK"},
                "sandboxd": {"HELLO", "RUN", "CANCEL", "CALL_ANSWER", "REFUSED", "OK"}}[where]
     for name in table.by_name:

@@ -27,14 +27,17 @@ static unsigned runs, cancels, authorises, lists, ends;
 static uint8_t last_run; /* first byte of the execution id */
 static char last_args[256], last_client[256], last_protocol[32], last_tool[64];
 static unsigned last_method, last_declared;
-static uint64_t hanging; /* request id of a RUN left unanswered */
-static struct ipc_peer *hanging_peer, *gateway_at_admind;
+static uint64_t hanging, left_ms; /* a RUN left unanswered; of credentials */
+static struct ipc_peer *hanging_peer;
 static struct ipc_id hanging_id;
 static unsigned answers; /* CALL_ANSWERs, and the last one */
 static uint32_t last_number;
 static char last_answers[1024];
-static bool attach_fails, access_untold, goes_on; /* an answered call does */
-static struct ipc_gw_access access_told;          /* comes after GW_CONFIG */
+static bool goes_on; /* an answered call runs on */
+static struct ipc_peer *gateway_at_admind;
+static bool attach_fails, access_untold, bob_revoked;
+static struct ipc_gw_access access_told; /* comes after GW_CONFIG */
+static int (*more_hook)(struct ipc_peer *, struct ipc_frame *);
 static unsigned authenticates, last_via; /* of any message with a credential */
 static char last_credential[10 * 1024];
 /* A test's own answer to AUTHORISE; true: it did. */
@@ -45,7 +48,6 @@ static void (*authenticate_hook)(/* changes the answer */
 /* What a test changes: the version that serves test://text, and whether bob's
  * credential is still good. */
 static uint8_t text_version;
-static bool bob_revoked;
 static const char *no_more; /* likewise any other one */
 
 /* ---- admind ---- */
@@ -206,7 +208,7 @@ static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {
 	struct ipc_authenticate who;
-	struct ipc_identity id = {.cache_ms = 30000};
+	struct ipc_identity id = {.cache_ms = 30000, .left_ms = left_ms};
 
 	assert_int_equal(ipc_decode(f, &who, NULL), 0);
 	authenticates++;
@@ -269,7 +271,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		ends++;
 		return ipc_answer_ok(p, f->request);
 	default:
-		return -1;
+		return more_hook != NULL ? more_hook(p, f) : -1;
 	}
 }
 
@@ -457,9 +459,10 @@ setup(void **state)
 	hanging_peer = NULL;
 	attach_fails = bob_revoked = goes_on = access_untold = false;
 	memset(&access_told, 0, sizeof(access_told));
-	authenticates = last_via = text_version = 0;
+	left_ms = authenticates = last_via = text_version = 0;
 	no_more = NULL;
 	authorise_hook = NULL;
+	more_hook = NULL;
 	snprintf(run_dir, sizeof(run_dir), "/tmp/mcpbox-gw-XXXXXX");
 	if (mkdtemp(run_dir) == NULL)
 		return -1;

@@ -251,6 +251,90 @@ test_questions_of_a_task_are_one_object(void **state)
 	}
 }
 
+static unsigned drops, task_cancels;
+static bool drop_refused;
+
+/* admind's answers to the end of a task. */
+static int
+ends_task(struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_task_state t = {.task = {{7}}, .status = TASK_WORKING};
+
+	if (f->type == IPC_TASK_CANCEL) {
+		task_cancels++;
+		return ipc_answer(p, f->request, IPC_TASK_STATE, &t);
+	}
+	assert_int_equal(f->type, IPC_TASK_DROP);
+	drops++;
+	return drop_refused
+	    ? ipc_refuse(p, f->request, FAILURE_UNKNOWN_TASK, "no", 0)
+	    : ipc_answer_ok(p, f->request);
+}
+
+static void
+begin_ending(void)
+{
+	drops = task_cancels = 0;
+	drop_refused = false;
+	more_hook = ends_task;
+	authorise_hook = task_asks;
+	task_questions = "{\"f\":{\"method\":\"roots/list\",\"params\":{}}}";
+}
+
+static void
+wait_until(const unsigned *n, unsigned want)
+{
+	long end = lc_ms() + LC_DEADLINE_MS;
+
+	while (*n < want) {
+		assert_true(lc_ms() < end);
+		lc_run(base, 5);
+	}
+	assert_int_equal(*n, want);
+}
+
+/* The time of its credential is over. So the task ends by the right of this
+ * connection, and by the credential only if admind does not know that right. */
+static void
+test_task_ends_with_its_credential(void **state)
+{
+	struct ipc_hash h;
+
+	credential_hash(VIA_AUTHORIZATION, "bob", 3, &h);
+	begin_ending();
+	for (unsigned i = 1; i <= 2; i++) {
+		assert_int_equal(
+		    post(HEAD("t_ask") "Authorization: Bearer bob\r\n",
+			CALL("{\"extensions\":{\"io."
+			     "modelcontextprotocol/tasks\":{}}}",
+			    "")),
+		    200);
+		assert_true(has("\"resultType\":\"input_required\""));
+		assert_int_equal(drops, i - 1);
+		credential_ends_by(&h, "");
+		wait_until(&drops, i);
+		if (i == 1)
+			assert_int_equal(task_cancels, 0);
+		drop_refused = true;
+	}
+	wait_until(&task_cancels, 1);
+}
+
+/* admind does not say it: the timer does. */
+static void
+test_task_ends_with_the_time_of_its_credential(void **state)
+{
+	begin_ending();
+	left_ms = 100;
+	assert_int_equal(post(HEAD("t_ask") "Authorization: Bearer bob\r\n",
+			     CALL("{\"extensions\":{\"io."
+				  "modelcontextprotocol/tasks\":{}}}",
+				 "")),
+	    200);
+	assert_true(has("\"resultType\":\"input_required\""));
+	wait_until(&drops, 1);
+}
+
 static void
 test_what_is_no_question(void **state)
 {
@@ -476,6 +560,8 @@ main(void)
 	    T(test_another_question_meanwhile),
 	    T(test_another_question_of_the_same_key),
 	    T(test_questions_of_a_task_are_one_object),
+	    T(test_task_ends_with_its_credential),
+	    T(test_task_ends_with_the_time_of_its_credential),
 	    T(test_what_is_no_question),
 	    T(test_sandboxd_dies_meanwhile),
 	    T(test_credential_ended),

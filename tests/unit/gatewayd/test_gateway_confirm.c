@@ -266,6 +266,21 @@ test_legacy_waits(void **state)
 	lc_close(&c);
 }
 
+/* The client is told that its credential ended, not that it cancelled. */
+static void
+test_legacy_credential_ended(void **state)
+{
+	struct lc c = legacy(LEGACY_HEAD "Authorization: Bearer bob\r\n");
+
+	credential_ends("bob", "bob");
+	assert_int_equal(lc_answer(&c, base), 200);
+	assert_non_null(strstr(c.p, "The credential of this call ended."));
+	assert_null(strstr(c.p, "cancelled"));
+	assert_int_equal(runs, 0);
+	lc_close(&c);
+	assert_true(TAILQ_EMPTY(&gw.calls));
+}
+
 static void
 test_legacy_leaves(void **state)
 {
@@ -356,6 +371,7 @@ main(void)
 	    T(test_modern_leaves),
 	    T(test_modern_leaves_while_asked),
 	    T(test_legacy_waits),
+	    T(test_legacy_credential_ended),
 	    T(test_legacy_leaves),
 	    T(test_legacy_without_a_stream),
 	    T(test_shut_down),

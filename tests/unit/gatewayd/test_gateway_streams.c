@@ -236,6 +236,49 @@ test_credential_ended(void **state)
 	lc_close(&d);
 }
 
+/* Its time is over, and admind does not say so. */
+static void
+test_time_of_a_credential(void **state)
+{
+	struct lc c = lc_open(address), d = lc_open(address);
+
+	(void)state;
+	send_post(&d, LISTEN_FIELDS, LISTEN("2", "\"toolsListChanged\":true"));
+	wait_for(&d, "acknowledged");
+	left_ms = 150;
+	send_post(&c, LISTEN_FIELDS "Authorization: Bearer bob\r\n",
+	    LISTEN("1", "\"toolsListChanged\":true"));
+	wait_for(&c, "acknowledged");
+	left_ms = 0;
+	wait_for(&c, "0\r\n\r\n");
+	assert_null(strstr(d.p, "0\r\n\r\n"));
+	lc_close(&c);
+	lc_close(&d);
+}
+
+/* While admind was away bob lost his rights, and nothing changed that he is
+ * told of. */
+static void
+test_revoked_while_admind_was_away(void **state)
+{
+	struct lc c = lc_open(address), d = lc_open(address);
+
+	(void)state;
+	send_post(&c, LISTEN_FIELDS "Authorization: Bearer bob\r\n",
+	    LISTEN("1", "\"toolsListChanged\":true"));
+	send_post(&d, LISTEN_FIELDS, LISTEN("2", "\"toolsListChanged\":true"));
+	wait_for(&c, "acknowledged");
+	wait_for(&d, "acknowledged");
+	bob_revoked = true;
+	ipc_peer_close(gateway_at_admind);
+	wait_for(&c, "0\r\n\r\n");
+	assert_null(strstr(c.p, "list_changed"));
+	settle(&d);
+	assert_null(strstr(d.p, "0\r\n\r\n"));
+	lc_close(&c);
+	lc_close(&d);
+}
+
 static void
 test_limits(void **state)
 {
@@ -377,6 +420,8 @@ main(void)
 	    T(test_task_of_a_credential_revoked_first),
 	    T(test_revoked),
 	    T(test_credential_ended),
+	    T(test_time_of_a_credential),
+	    T(test_revoked_while_admind_was_away),
 	    T(test_limits),
 	    T(test_slow),
 	    cmocka_unit_test_setup_teardown(

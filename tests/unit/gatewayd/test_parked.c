@@ -209,6 +209,36 @@ expires(void **st)
 	assert_int_equal(expiries, 2);
 }
 
+/* It ends with the credential of its last request, whose end no other process
+ * may know. */
+static void
+ends_with_its_credential(void **st)
+{
+	char state[PARKED_TEXT_LEN + 1];
+	struct refusal no;
+	struct parked *p;
+
+	ex.who.until_ms = now_boot_ms() + 20;
+	p = parked_new(&gw, &ex, &owner, &gw, &no);
+	assert_int_equal(
+	    parked_state(p, now_us() / 1000 + 60 * 1000, state), 0);
+	event_base_dispatch(base);
+	assert_int_equal(expiries, 1);
+	assert_int_equal(bring(state), -1);
+	/* Its client came back with a fresh one. */
+	ex.who.until_ms = now_boot_ms() + 60 * 1000;
+	p = parked_new(&gw, &ex, &owner, &gw, &no);
+	assert_int_equal(
+	    parked_state(p, now_us() / 1000 + 60 * 1000, state), 0);
+	ex.who.until_ms = now_boot_ms() + 20;
+	assert_int_equal(bring(state), 0);
+	assert_int_equal(
+	    parked_state(p, now_us() / 1000 + 60 * 1000, state), 0);
+	event_base_dispatch(base);
+	assert_int_equal(expiries, 2);
+	ex.who.until_ms = 0;
+}
+
 static void
 bounded(void **st)
 {
@@ -243,6 +273,8 @@ main(void)
 		bound_to_the_request, setup, teardown),
 	    cmocka_unit_test_setup_teardown(no_key, setup, teardown),
 	    cmocka_unit_test_setup_teardown(expires, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		ends_with_its_credential, setup, teardown),
 	    cmocka_unit_test_setup_teardown(bounded, setup, teardown),
 	};
 

@@ -19,6 +19,7 @@ enum { SERIAL = 1000 };
 
 static const struct said_claims ann = {.email = "ann@example.org"};
 static char who_is[PRINCIPAL_MAX + 1]; /* the last owner */
+static char learn_said[1024];          /* the text of the last refusal */
 
 #define ANN "oidc:pocket:ann"
 #define T1  "a.b.c1"
@@ -148,9 +149,13 @@ document_holds(const struct said_document *d, uint64_t serial)
 	hear_access(f.tunnel, &m);
 }
 
+/* No run is open. The first time in this process it is asked first by which
+ * document an earlier one judged; there was none. */
 static inline void
 no_runs(void)
 {
+	if (fake_db_waits("identities_judged") > 0)
+		fake_db_answer("identities_judged");
 	fake_db_answer("identities_runs");
 }
 
@@ -163,6 +168,7 @@ database_up(const struct said_document *d)
 	document_db_up(a);
 	fake_db_row("nnnnnnnnnb", 0);
 	fake_db_answer("tokens_read");
+	fake_db_answer("identities_newest");
 	fake_db_answer("identities_withdrawn");
 	fake_db_answer("identities_withdrawn_runs");
 	if (d == NULL)
@@ -239,6 +245,7 @@ learn(const char *token, const struct said_claims *said, char *principal)
 	rc = identities_learn(a, LISTENER_TUNNEL, via, &h,
 	    ipc_bytes(b.p, b.len), principal, &err);
 	buf_free(&b);
+	snprintf(learn_said, sizeof(learn_said), "%s", rc == 0 ? "" : err.text);
 	return rc == 0 ? FAILURE_NONE : err.failure;
 }
 
@@ -278,6 +285,26 @@ gateways_hear_nothing(void)
 {
 	assert_int_equal(fake_peer_waits(f.local), 0);
 	assert_int_equal(fake_peer_waits(f.tunnel), 0);
+}
+
+/* n people of the issuer door come, each with a token of his own. */
+static inline void
+flood(int from, int n)
+{
+	struct said_claims c = {.issuer = "door"};
+	char sub[16], token[32];
+	struct auth who;
+	struct err err;
+
+	for (int i = from; i < from + n; i++) {
+		snprintf(sub, sizeof(sub), "g%d", i);
+		snprintf(token, sizeof(token), "door.t.%d", i);
+		c.sub = sub;
+		assert_int_equal(learn(token, &c, who_is), FAILURE_NONE);
+		assert_int_equal(auth_principal(a, LISTENER_TUNNEL,
+				     VIA_ASSERTION, ipc_str(token), &who, &err),
+		    0);
+	}
 }
 
 /* Remembers n tokens of a person of the staff. */

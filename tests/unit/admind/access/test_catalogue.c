@@ -374,6 +374,16 @@ tunnel_has_no_list_of_its_own(void **unused)
 	(void)fake_took(f.local, IPC_REFUSED, &no);
 	assert_int_equal(no.failure, FAILURE_FORBIDDEN);
 	assert_int_equal(fake_db_waits(NULL), 0);
+	/* A set that a person may have had before it was pushed out of memory:
+	 * the gateway asks again about its client's credential. */
+	m.permission_set = ipc_str("0123456789abcdef0123456789abcdef"
+				   "0123456789abcdef0123456789abcdef");
+	assert_int_equal(catalogue_message(f.tunnelled,
+			     fake_frame(IPC_CATALOGUE_GET, REQUEST, &m)),
+	    0);
+	(void)fake_took(f.tunnel, IPC_REFUSED, &no);
+	assert_int_equal(no.failure, FAILURE_BUSY);
+	assert_int_equal(fake_db_waits(NULL), 0);
 }
 
 /* ---- changes ---- */

@@ -231,6 +231,50 @@ wall_clock_set_back_revives_nothing(void **unused)
 	assert_int_equal(comes(T1, &who), FAILURE_BUSY);
 }
 
+/* Nor does admind-check get a time that went back, by which it would accept a
+ * token that is over. */
+static void
+time_does_not_go_back(void **unused)
+{
+	uint64_t was = wall_us;
+
+	assert_true(identities_now(a) == was);
+	passes(100);
+	assert_true(identities_now(a) == was + 100 * S);
+	wall_us -= 5000 * S;
+	assert_true(identities_now(a) == was + 100 * S);
+	boot_ms += 20 * 1000; /* it goes on */
+	assert_true(identities_now(a) == was + 120 * S);
+	wall_us = was + 121 * S;
+	assert_true(identities_now(a) == was + 121 * S);
+	/* A clock that was ahead by years locks no person out when it is right
+	 * again. */
+	wall_us += UINT64_C(400) * 24 * 3600 * S;
+	assert_true(identities_now(a) == wall_us);
+	wall_us = was + 122 * S;
+	boot_ms += 1000;
+	assert_true(identities_now(a) == wall_us);
+}
+
+/* After a restart the newest record tells how late it was. */
+static void
+newest_record_is_past(void **unused)
+{
+	uint64_t was = wall_us;
+
+	identities_db_up(a);
+	assert_true(fake_db_waits("identities_newest") == 1);
+	fake_db_row("t", was + 3000 * S);
+	fake_db_answer("identities_newest");
+	fake_db_answer("identities_withdrawn");
+	assert_true(identities_now(a) == was + 3000 * S);
+	passes(10);
+	assert_true(identities_now(a) == was + 3010 * S);
+	/* One that can't be does nothing. */
+	identities_was(a, was + UINT64_C(40) * 24 * 3600 * S);
+	assert_true(identities_now(a) == was + 3010 * S);
+}
+
 static void
 age_ends_it(void **unused)
 {
@@ -279,7 +323,9 @@ bound_of_all(void **unused)
 {
 	struct auth who;
 	char sub[16];
-	int people = PEOPLE_CREDENTIALS_MAX / PERSON_CREDENTIALS_MAX;
+	/* The document has two issuers. */
+	int part = PEOPLE_CREDENTIALS_MAX / 2;
+	int people = part / PERSON_CREDENTIALS_MAX;
 
 	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
 	many("p0", 0, PERSON_CREDENTIALS_MAX - 1);
@@ -287,11 +333,9 @@ bound_of_all(void **unused)
 		snprintf(sub, sizeof(sub), "p%d", i);
 		many(sub, 0, PERSON_CREDENTIALS_MAX);
 	}
-	assert_int_equal(
-	    a->identities->people.ncredentials, PEOPLE_CREDENTIALS_MAX);
+	assert_int_equal(a->identities->people.ncredentials, part);
 	many("new", 0, 2);
-	assert_int_equal(
-	    a->identities->people.ncredentials, PEOPLE_CREDENTIALS_MAX);
+	assert_int_equal(a->identities->people.ncredentials, part);
 	/* the oldest token of people with most */
 	assert_int_equal(comes("p1.t.0", &who), FAILURE_BUSY);
 	assert_int_equal(comes("p1.t.1", &who), FAILURE_NONE);
@@ -299,6 +343,102 @@ bound_of_all(void **unused)
 	assert_int_equal(comes("p0.t.0", &who), FAILURE_NONE);
 	assert_int_equal(comes(T1, &who), FAILURE_NONE);
 	assert_int_equal(comes("new.t.0", &who), FAILURE_NONE);
+}
+
+/* An issuer that was taken over names people without end. It takes nothing of
+ * another issuer's part, and its own stays bounded. */
+static void
+flood_of_people(void **unused)
+{
+	struct people *p = &a->identities->people;
+	int part = PEOPLE_MAX / 2;
+	struct auth who;
+	struct err err;
+
+	many("bob", 0, 1);
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+	flood(0, 2 * part);
+	/* People without tokens stayed for their notes, until the part was
+	 * full: then the notes were stored. */
+	assert_true(people_part(p, "oidc:door:x")->npeople <= (unsigned)part);
+	assert_int_equal(people_part(p, "oidc:door:x")->ncredentials,
+	    PEOPLE_CREDENTIALS_MAX / 2);
+	assert_true(fake_db_sent("identities_seen") > 0);
+	/* The same to one that was here before. */
+	assert_int_equal(comes(T1, &who), FAILURE_NONE);
+	assert_int_equal(comes("bob.t.0", &who), FAILURE_NONE);
+	assert_int_equal(learn(T2, &ann, who_is), FAILURE_NONE);
+	/* It pushed out its own people, the longest unused first. */
+	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
+			     ipc_str("door.t.0"), &who, &err),
+	    -1);
+	assert_int_equal(err.failure, FAILURE_BUSY);
+	fake_end_all();
+	identities_seen_store(a);
+	identities_tick(a);
+	assert_int_equal(
+	    people_part(p, "oidc:door:x")->npeople, PEOPLE_CREDENTIALS_MAX / 2);
+}
+
+/* Among people with the same number of tokens the last use counts. */
+static void
+who_comes_is_kept(void **unused)
+{
+	int part = PEOPLE_CREDENTIALS_MAX / 2;
+	struct auth who;
+	struct err err;
+
+	flood(0, part);
+	/* g0 comes once more, and g1 does not. */
+	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
+			     ipc_str("door.t.0"), &who, &err),
+	    0);
+	flood(part, 1);
+	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
+			     ipc_str("door.t.0"), &who, &err),
+	    0);
+	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
+			     ipc_str("door.t.1"), &who, &err),
+	    -1);
+}
+
+/* People of one issuer that all have work: only a new one of this issuer is
+ * told to come again. */
+static void
+part_full_of_work(void **unused)
+{
+	struct said_claims guest = {.issuer = "door", .sub = "late"};
+	struct person *x;
+
+	flood(0, PEOPLE_MAX / 2);
+	LIST_FOREACH(x, &a->identities->people.all, entry)
+		x->share->refs++;
+	assert_int_equal(learn("l.a.te", &guest, who_is), FAILURE_BUSY);
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+	LIST_FOREACH(x, &a->identities->people.all, entry)
+		if (strcmp(x->principal, ANN) != 0)
+			x->share->refs--;
+	assert_int_equal(learn("l.a.te", &guest, who_is), FAILURE_NONE);
+}
+
+/* A withdrawal is never forgotten. So an issuer whose rows are all of withdrawn
+ * people has no room for another, and the answer names the fix. */
+static void
+all_are_withdrawn(void **unused)
+{
+	struct said_claims guest = {.issuer = "door", .sub = "guest"};
+	struct part *part =
+	    people_part(&a->identities->people, "oidc:door:guest");
+
+	part->withdrawn = IDENTITIES_ISSUER_MAX - 1;
+	assert_int_equal(learn("g.u.est", &guest, who_is), FAILURE_NONE);
+	document_notified(a, "withdrawn oidc:door:eve");
+	assert_int_equal(learn("g.u.est", &guest, who_is), FAILURE_FORBIDDEN);
+	assert_non_null(strstr(learn_said, "16384 people of this issuer"));
+	assert_non_null(strstr(learn_said, "takes them out of the rules"));
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+	document_notified(a, "restored oidc:door:eve");
+	assert_int_equal(learn("g.u.est", &guest, who_is), FAILURE_NONE);
 }
 
 /* A share outlives the tokens: a person with work in hand gets no second. */
@@ -366,9 +506,15 @@ main(void)
 	    TEST(verdict_ages),
 	    TEST(time_is_over),
 	    TEST(wall_clock_set_back_revives_nothing),
+	    TEST(time_does_not_go_back),
+	    TEST(newest_record_is_past),
 	    TEST(age_ends_it),
 	    TEST(sixteen_of_a_person),
 	    TEST(bound_of_all),
+	    TEST(flood_of_people),
+	    TEST(who_comes_is_kept),
+	    TEST(part_full_of_work),
+	    TEST(all_are_withdrawn),
 	    TEST(share_stays_with_work),
 	    TEST(uses_are_noted),
 	};

@@ -209,10 +209,181 @@ runs_of_others(void **unused)
 	assert_int_equal(fake_peer_waits(f.sandboxd), 0);
 }
 
+/* ---- runs of an earlier process ---- */
+
+/* This process begins, and a document holds. */
+static void
+begin(const struct said_document *d)
+{
+	rig_start(NULL);
+	database_up(NULL);
+	document_holds(d, SERIAL + 1);
+}
+
+static int
+no_setup(void **unused)
+{
+	return 0;
+}
+
+static void
+former_is(const struct said_document *d)
+{
+	fake_db_row("is", (int64_t)SERIAL, "{\"former\":1}");
+	fake_db_answer("identities_judged");
+	check_compiles(d);
+}
+
+static void
+open_are(void)
+{
+	static const struct ipc_id one = {{1}}, two = {{2}};
+
+	fake_db_row("us", &one, ANN);
+	fake_db_row("us", &two, "oidc:door:guest");
+	fake_db_answer("identities_runs");
+}
+
+static void
+cancelled_is(uint8_t first)
+{
+	struct ipc_cancel m;
+
+	(void)fake_took(f.sandboxd, IPC_CANCEL, &m);
+	assert_int_equal(m.execution.b[0], first);
+	assert_int_equal(m.failure, FAILURE_KILLED);
+}
+
+static void
+is_noted(void)
+{
+	fake_db_is("identities_judged_note", 0, "node");
+	assert_int_equal(fake_db_int("identities_judged_note", 1), SERIAL + 1);
+}
+
+/* The document was changed while no admind was there. */
+static void
+changed_while_away(void **unused)
+{
+	begin(&(struct said_document){.scopes = "tools:read"});
+	/* no person comes in before the runs were judged */
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_BUSY);
+	assert_false(identities_unknown(
+	    a, LISTENER_TUNNEL, VIA_AUTHORIZATION, ipc_str(T1)));
+	former_is(&(struct said_document){0});
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_BUSY);
+	open_are();
+	cancelled_is(1); /* of pocket; nothing changed for door */
+	assert_int_equal(fake_peer_waits(f.sandboxd), 0);
+	is_noted();
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+}
+
+static void
+same_while_away(void **unused)
+{
+	begin(&(struct said_document){0});
+	fake_db_row("is", (int64_t)SERIAL + 1, "{}");
+	fake_db_answer("identities_judged");
+	assert_int_equal(fake_peer_waits(f.check), 0);
+	open_are();
+	assert_int_equal(fake_peer_waits(f.sandboxd), 0);
+	is_noted();
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+}
+
+/* The document of the runs is not known: all end. */
+static void
+nothing_is_known(void **unused)
+{
+	struct ipc_check_errors bad = {.failure = FAILURE_INVALID_PARAMS,
+	    .summary = ipc_str("x"),
+	    .json = ipc_str("[]")};
+	struct ipc_check_access q;
+
+	for (int i = 0; i < 2; i++) {
+		begin(&(struct said_document){0});
+		if (i == 0) {
+			fake_db_answer("identities_judged");
+		} else { /* a former document has faults today */
+			fake_db_row("is", (int64_t)SERIAL, "{}");
+			fake_db_answer("identities_judged");
+			(void)fake_took(f.check, IPC_CHECK_ACCESS, &q);
+			fake_answers(f.check, IPC_CHECK_ERRORS, &bad);
+		}
+		open_are();
+		cancelled_is(1);
+		cancelled_is(2);
+		assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+		if (i == 0)
+			fake_admind_free(&f, false);
+	}
+}
+
+/* A process is away in between: it is tried again, and no person comes in. */
+static void
+trouble_while_judging(void **unused)
+{
+	struct ipc_check_access q;
+
+	begin(&(struct said_document){0});
+	fake_db_fail("identities_judged", FAILURE_STORAGE_UNAVAILABLE, "x");
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_BUSY);
+	identities_runs_tick(a);
+	fake_db_row("is", (int64_t)SERIAL, "{}");
+	fake_db_answer("identities_judged");
+	(void)fake_took(f.check, IPC_CHECK_ACCESS, &q);
+	fake_goes(f.check, FAILURE_BUSY);
+	assert_int_equal(fake_db_waits("identities_runs"), 0);
+	identities_runs_tick(a);
+	former_is(&(struct said_document){0});
+	fake_db_fail("identities_runs", FAILURE_STORAGE_UNAVAILABLE, "x");
+	assert_int_equal(fake_db_waits("identities_judged_note"), 0);
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_BUSY);
+	identities_runs_tick(a);
+	former_is(&(struct said_document){0});
+	/* another document in between: by that one, too */
+	document_load(a, NULL, NULL);
+	document_holds(
+	    &(struct said_document){.scopes = "tools:read"}, SERIAL + 2);
+	open_are();
+	assert_int_equal(fake_peer_waits(f.sandboxd), 0);
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_BUSY);
+	fake_end_all();
+	identities_runs_tick(a);
+	former_is(&(struct said_document){0});
+	open_are();
+	cancelled_is(1);
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+	identities_runs_tick(a);
+	assert_int_equal(fake_db_waits("identities_judged"), 0);
+}
+
+/* A run that must end is cancelled when its sandbox is there. */
+static void
+sandbox_comes_later(void **unused)
+{
+	begin(&(struct said_document){0});
+	a->sandbox_ready = false;
+	fake_client_up(a->sandboxd, false);
+	fake_db_answer("identities_judged");
+	open_are();
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+	identities_runs_tick(a);
+	fake_client_up(a->sandboxd, true);
+	a->sandbox_ready = true;
+	identities_runs_tick(a);
+	assert_int_equal(fake_peer_waits(f.sandboxd), 2);
+	identities_runs_tick(a);
+	assert_int_equal(fake_peer_waits(f.sandboxd), 2);
+	fake_end_all();
+}
+
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define START(f) cmocka_unit_test_setup_teardown(f, no_setup, teardown)
+#define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	    TEST(withdrawal_ends_all),
 	    TEST(read_again_with_the_database),
@@ -220,6 +391,11 @@ main(void)
 	    TEST(same_rights_are_undisturbed),
 	    TEST(who_loses_ends),
 	    TEST(runs_of_others),
+	    START(changed_while_away),
+	    START(same_while_away),
+	    START(nothing_is_known),
+	    START(trouble_while_judging),
+	    START(sandbox_comes_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,22 @@ is_refused(struct ipc_peer *peer, uint64_t request, enum failure failure,
 		fail_msg("%.*s", (int)m.message.n, (const char *)m.message.p);
 }
 
+/* A clock that went back makes no token good that was over. */
+static void
+judged_by_the_latest_time(void **unused)
+{
+	uint64_t late;
+	struct ipc_check_jwt q;
+
+	passes(200);
+	identities_tick(a);
+	late = wall_us;
+	wall_us -= 5000 * S;
+	assert_true(asks(f.tunnelled, R, "a.b.c"));
+	(void)fake_took(f.check, IPC_CHECK_JWT, &q);
+	assert_true(q.now_us == late);
+}
+
 /* ---- the way ---- */
 
 static void
@@ -471,6 +487,7 @@ main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, teardown)
 	const struct CMUnitTest tests[] = {
 	    TEST(waits_then_dispatched),
+	    TEST(judged_by_the_latest_time),
 	    TEST(one_check_for_all_frames),
 	    TEST(all_kinds_of_requests),
 	    TEST(bad_token),
