@@ -198,6 +198,7 @@ authenticate(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_authenticate m;
 	struct ipc_identity answer = {0};
+	struct token_hints hints;
 	struct auth who;
 	struct err err;
 
@@ -213,6 +214,10 @@ authenticate(struct link *l, struct ipc_frame *f)
 	answer.permission_set = ipc_str(
 	    who.token != NULL ? who.token->set[l->listener] : NAME_LOCAL);
 	answer.cache_ms = cache_ms(who.expires_us);
+	tokens_hint(l->a, who.token, l->listener, &hints);
+	answer.unread = hints.unread;
+	answer.read_scope = ipc_str(hints.read_scope);
+	answer.call_scope = ipc_str(hints.call_scope);
 	link_answer(l, m.request, IPC_IDENTITY, &answer);
 	return 0;
 }

@@ -231,6 +231,23 @@ set_times(struct credential *c, uint64_t until_us)
 	c->fresh_boot_ms = boot + FRESH_MS;
 }
 
+struct rights *
+identities_rights(struct admind *a, struct person *x, const struct issuer *s,
+    const struct access_set *set, const struct claims *claims)
+{
+	struct token_of of = {.scopes = s->narrows ? set->scopes : 0,
+	    .per_minute = set->per_minute};
+	struct rights *r;
+	bool made;
+
+	keep(of.name, sizeof(of.name), set->name);
+	r = people_rights(x, rules_scopes(s, set, claims), set->allow,
+	    set->deny, s->listeners, &of, &made);
+	if (r != NULL && made)
+		tokens_name_set(a, r->token);
+	return r;
+}
+
 static int
 remember(struct admind *a, const struct issuer *s, const struct access_set *set,
     const struct claims *claims, const struct ipc_hash *h,
@@ -240,13 +257,9 @@ remember(struct admind *a, const struct issuer *s, const struct access_set *set,
 	struct person *x = people_make(all, principal);
 	struct credential *c = NULL;
 	struct rights *r = NULL;
-	bool made;
 
 	if (x != NULL)
-		r = people_rights(x, rules_scopes(s, set, claims), set->allow,
-		    set->deny, s->listeners, &made);
-	if (r != NULL && made)
-		tokens_name_set(a, r->token);
+		r = identities_rights(a, x, s, set, claims);
 	if (r != NULL)
 		c = people_remember(all, x, r, h, fields);
 	if (c == NULL)

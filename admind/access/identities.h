@@ -12,7 +12,10 @@
 #include "op.h"
 #include "people.h"
 
+struct access_set;
+struct claims;
 struct compiled;
+struct issuer;
 
 struct withdrawn; /* identities_change.c */
 struct identities {
@@ -62,6 +65,11 @@ struct token *identities_of_set(
 void identities_renamed(struct admind *);
 /* Called once a second. Ends tokens whose time is over. */
 void identities_tick(struct admind *);
+
+/* Finds or makes the rights that a set of the document gives to a person of
+ * this issuer with these claims. Returns NULL without memory. */
+struct rights *identities_rights(struct admind *, struct person *,
+    const struct issuer *, const struct access_set *, const struct claims *);
 
 /* ---- identities_change.c ---- */
 /* Called when the database is back. No signed token is accepted until all

@@ -83,10 +83,13 @@ struct credential *people_credential(
     const struct people *, const struct ipc_hash *);
 /* Finds or makes a person. Returns NULL without memory. */
 struct person *people_make(struct people *, const char *principal);
-/* Finds or makes a set of rights of a person: equal scopes, patterns and
- * listeners. *made says which. Returns NULL without memory. */
+/* Finds or makes a set of rights of a person: equal scopes, patterns, listeners
+ * and permission set. *made says which. Returns NULL without memory. */
 struct rights *people_rights(struct person *, unsigned scopes,
-    const char *allow, const char *deny, unsigned listeners, bool *made);
+    const char *allow, const char *deny, unsigned listeners,
+    const struct token_of *, bool *made);
+/* Gives a remembered token another set of rights of its person. */
+void people_move(struct credential *, struct rights *);
 /* Remembers a token, in the place of its former verdict if there is one. Pushes
  * out others where bounds demand it. Returns NULL without memory. */
 struct credential *people_remember(struct people *, struct person *,

@@ -4,6 +4,13 @@
  * characters that RFC 6750 section 3 permits are left. So no client can write
  * into another field, or make its user's browser go elsewhere.
  *
+ * A client that reads insufficient_scope signs its user in again, with the union
+ * of the scopes that it had and those of the challenge (MCP 2026-07-28, step-up
+ * authorization). So the error is there only if that helps, and the challenge
+ * has all scopes at once (docs/decisions/0100). Else the field has the realm
+ * alone and the text is in the body: the client has nothing to try. An API token
+ * is of no issuer; it keeps the error of RFC 6750 without scopes.
+ *
  * Without word from admind the address of the metadata is left out. A client
  * then tries the well-known paths, which say when to come again.
  */
@@ -40,13 +47,17 @@ challenge_add(const struct gateway *gw, struct httpd_req *req,
 
 	buf_init(&b, FIELD_MAX);
 	buf_puts(&b, "Bearer realm=\"mcpbox\"");
-	if (a->told && a->resource_metadata[0] != '\0') {
+	if (kind != CHALLENGE_NEVER && a->told &&
+	    a->resource_metadata[0] != '\0') {
 		buf_putf(
 		    &b, ", resource_metadata=\"%s\"", a->resource_metadata);
-		if (kind != CHALLENGE_SCOPE && a->scope[0] != '\0')
+		if ((kind == CHALLENGE_NONE || kind == CHALLENGE_INVALID) &&
+		    a->scope[0] != '\0')
 			buf_putf(&b, ", scope=\"%s\"", a->scope);
 	}
-	if (kind == CHALLENGE_SCOPE) {
+	if (kind == CHALLENGE_MORE)
+		buf_putf(&b, ", scope=\"%s\"", why);
+	if (kind == CHALLENGE_SCOPE || kind == CHALLENGE_MORE) {
 		buf_puts(&b, ", error=\"insufficient_scope\"");
 	} else if (kind == CHALLENGE_INVALID) {
 		challenge_text(why, text);

@@ -114,6 +114,9 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		    "The principal's name is too long.");
 		q->cb(q->arg, NULL, &no);
 	} else {
+		who.unread = m.unread;
+		gw_access_scopes(m.read_scope, who.read_scope);
+		gw_access_scopes(m.call_scope, who.call_scope);
 		i = q->credential.b[0];
 		if (q->generation == c->generation && m.cache_ms > 0) {
 			c->slot[i].credential = q->credential;

@@ -6,6 +6,7 @@
 #define IDENTITY_H
 
 #include "bytes.h"
+#include "gw_access.h"
 #include "ipc_values.h"
 
 struct gateway;
@@ -37,6 +38,11 @@ struct credential {
 struct identity {
 	char principal[PRINCIPAL_MAX + 1];
 	char permission_set[PRINCIPAL_MAX + 1];
+	/* Of a signed token with fewer scopes than its owner could have: lists
+	 * that it may not read, as a mask of 1 << enum mcp_list; all scopes to
+	 * ask for to read them, and to call; "": nothing to ask for. */
+	uint8_t unread;
+	char read_scope[GW_SCOPES_MAX + 1], call_scope[GW_SCOPES_MAX + 1];
 };
 
 /* Gets the identity, or NULL and the reason. Called from the loop, or before

@@ -43,7 +43,10 @@ F(S, u8, via, "enum credential_via")
 #define IPC_FIELDS_identity(F, S) \
 F(S, str, principal, "local, or a token's or person's name") \
 F(S, str, permission_set, "catalogues are cached by it") \
-F(S, u64, cache_ms, "may be remembered this long, at most 30 s")
+F(S, u64, cache_ms, "may be remembered this long, at most 30 s") \
+F(S, u8, unread, "lists that this token may not read, but one with the scopes of read_scope: mask of 1 << enum mcp_list") \
+F(S, str, read_scope, "as REFUSED's scope, of tools:read; empty: no other token is needed, or none helps") \
+F(S, str, call_scope, "likewise, of tools:call")
 
 #define IPC_FIELDS_catalogue_get(F, S) F(S, str, permission_set, "as IDENTITY gave it")
 
