@@ -179,6 +179,18 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 		ipc_refuse(p, f->request, FAILURE_BUSY, "full", 123);
 	} else if (strcmp(tool, "forbidden") == 0) {
 		ipc_refuse(p, f->request, FAILURE_FORBIDDEN, "no", 0);
+	} else if (strcmp(tool, "more") == 0) {
+		struct ipc_refused no = {.failure = FAILURE_FORBIDDEN,
+		    .message = ipc_str("no"),
+		    .scope = ipc_str("tools:read tools:call")};
+
+		ipc_answer(p, f->request, IPC_REFUSED, &no);
+	} else if (strcmp(tool, "bad_more") == 0) {
+		struct ipc_refused no = {.failure = FAILURE_FORBIDDEN,
+		    .message = ipc_str("no"),
+		    .scope = ipc_str("a\", realm=\"b")};
+
+		ipc_answer(p, f->request, IPC_REFUSED, &no);
 	} else if (strcmp(tool, "capability") == 0) {
 		struct ipc_refused no = {.failure = FAILURE_CAPABILITY_REQUIRED,
 		    .message = ipc_str("needs sampling"),
@@ -226,6 +238,11 @@ authenticate(struct ipc_peer *p, struct ipc_frame *f)
 		? "ann"
 		: "local");
 	id.permission_set = id.principal;
+	if (strcmp(last_credential, "narrow") == 0) {
+		id.unread = 1u << MCP_LIST_PROMPTS | 1u << MCP_LIST_RESOURCES;
+		id.read_scope = ipc_str("tools:read manage");
+		id.call_scope = ipc_str("tools:call manage");
+	}
 	return ipc_answer(p, f->request, IPC_IDENTITY, &id);
 }
 

@@ -215,8 +215,18 @@ test_challenges(void **state)
 	assert_non_null(
 	    strstr(challenge(), "error_description=\"not 'a?b',????\""));
 	assert_true(has("not \\\"a\\\\b\\\",\\r\\n\xc3\xa4"));
+	/* No token of this client helps: nothing to try. An API token keeps
+	 * the error. */
 	assert_int_equal(
 	    post(CALL_FIELDS("forbidden"), CALL("forbidden")), 403);
+	assert_string_equal(challenge(), "Bearer realm=\"mcpbox\"");
+	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
+	assert_string_equal(challenge(), "Bearer realm=\"mcpbox\"");
+	assert_int_equal(post(BEARER "mbt_x\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
 	assert_string_equal(challenge(),
 	    "Bearer realm=\"mcpbox\"" POINTS ", error=\"insufficient_scope\"");
 	/* No scopes, no parameter for them. */
@@ -229,10 +239,66 @@ test_challenges(void **state)
 	assert_non_null(strstr(challenge(), POINTS));
 	/* The last issuer goes. */
 	tell_access(false, false);
-	assert_int_equal(
-	    post(CALL_FIELDS("forbidden"), CALL("forbidden")), 403);
+	assert_int_equal(post(BEARER "mbt_x\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
 	assert_string_equal(challenge(),
 	    "Bearer realm=\"mcpbox\", error=\"insufficient_scope\"");
+}
+
+#define LEGACY(method, params)                                             \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" \
+	"{" params "}}"
+#define MORE(scope)                                   \
+	"Bearer realm=\"mcpbox\"" POINTS ", scope=\"" scope \
+	"\", error=\"insufficient_scope\""
+
+/* A token that lacks a scope which its owner could have: the challenge has all
+ * scopes at once. What admind says must fit into the field. */
+static void
+test_step_up(void **state)
+{
+	static const struct {
+		const char *body;
+		const char *scope; /* NULL: served */
+	} of[] = {
+	    {LEGACY("tools/list", ""), NULL},
+	    {LEGACY("prompts/list", ""), "tools:read manage"},
+	    {LEGACY("resources/list", ""), "tools:read manage"},
+	    {LEGACY("completion/complete",
+		 "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"x\"},"
+		 "\"argument\":{\"name\":\"a\",\"value\":\"\"}"),
+		"tools:read manage"},
+	    {LEGACY("resources/read", "\"uri\":\"x://y\""),
+		"tools:call manage"},
+	    {PING, NULL},
+	};
+	char want[512];
+
+	(void)state;
+	tell_access(false, true);
+	assert_int_equal(
+	    post(BEARER "a.b.c\r\n" CALL_FIELDS("more"), CALL("more")), 403);
+	assert_string_equal(challenge(), MORE("tools:read tools:call"));
+	assert_true(has("\"failure_mode\":\"forbidden\""));
+	assert_int_equal(
+	    post(BEARER "a.b.c\r\n" CALL_FIELDS("bad_more"), CALL("bad_more")),
+	    403);
+	assert_string_equal(challenge(), "Bearer realm=\"mcpbox\"");
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		int status = post(BEARER "narrow\r\n", of[i].body);
+
+		if (of[i].scope == NULL) {
+			assert_int_equal(status, 200);
+			continue;
+		}
+		assert_int_equal(status, 403);
+		snprintf(want, sizeof(want),
+		    "Bearer realm=\"mcpbox\"" POINTS
+		    ", scope=\"%s\", error=\"insufficient_scope\"",
+		    of[i].scope);
+		assert_string_equal(challenge(), want);
+	}
 }
 
 /* The tunnel's quick 401 asks admind nothing, and counts an assertion only
@@ -426,6 +492,7 @@ main(void)
 	    T(test_long_credentials),
 	    T(test_via_goes_everywhere),
 	    T(test_challenges),
+	    T(test_step_up),
 	    T(test_tunnel_without_a_credential),
 	    T(test_time_is_over),
 	    T(test_waiting_calls),

@@ -9,6 +9,7 @@
 #include "ids.h"
 #include "jobs.h"
 #include "limits.h"
+#include "token.h"
 #include "unit.h"
 
 enum { RATES_MAX = 4096, BEGIN_MS = 1000000 };
@@ -42,7 +43,7 @@ __wrap_now_boot_ms(void)
 static unsigned admitted, refused;
 static struct {
 	enum failure failure;
-	char message[80], data[200];
+	char message[160], data[200];
 	uint64_t retry_ms;
 	const struct job *job;
 } last; /* refusal */
@@ -560,6 +561,95 @@ full_buckets_are_swept(void **unused)
 	assert_int_equal(fake_db_waits("rate_sweep"), 1);
 }
 
+/* ---- limits of permission sets ---- */
+
+static struct token family = {.of = {.name = "family", .per_minute = 30}};
+
+static void
+call_of(struct job *j, struct token *t)
+{
+	memset(j, 0, sizeof(*j));
+	(void)snprintf(j->principal, sizeof(j->principal), "oidc:pocket:ann");
+	(void)snprintf(j->tool, sizeof(j->tool), "s__t");
+	j->listener = LISTENER_LOCAL;
+	j->token = t;
+	rates_take(rates, j, RATE_PRINCIPAL, RATE_TOOL, then);
+}
+
+static void
+set_has_a_limit(void **unused)
+{
+	struct job j[2];
+
+	call_of(&j[0], &family);
+	fake_db_is("rate_lease", 1, "oidc:pocket:ann");
+	assert_int_equal(fake_db_int("rate_lease", 3), 30);
+	grant(1, 1500, 30, 30);
+	assert_int_equal(admitted, 1);
+	call_of(&j[1], &family);
+	assert_int_equal(refused, 1);
+	assert_int_equal(last.failure, FAILURE_RATE_LIMITED);
+	assert_string_equal(last.message,
+	    "you call too often: the permission set family permits 30 calls a "
+	    "minute");
+	assert_string_equal(last.data,
+	    "\"limited\":\"principal\",\"subject\":\"oidc:pocket:ann\","
+	    "\"per_minute\":30,\"permission_set\":\"family\"");
+	assert_int_equal(last.retry_ms, 1500);
+	/* Also where the settings have no limit at all. */
+	setting("rate_principal_per_minute", 0);
+	set_limits();
+	call_of(&j[1], &family);
+	assert_int_equal(fake_db_int("rate_lease", 3), 30);
+	grant(0, 700, 30, 30);
+	assert_int_equal(refused, 2);
+	assert_int_equal(last.retry_ms, 700);
+}
+
+/* A principal's own limit goes before that of the set. */
+static void
+own_limit_before_the_set(void **unused)
+{
+	struct job j[2];
+
+	setting("rate_principal_per_minute", 600);
+	own_limit("principal", "oidc:pocket:ann", 6);
+	set_limits();
+	call_of(&j[0], &family);
+	assert_int_equal(fake_db_int("rate_lease", 3), 0);
+	grant(1, 10000, 6, 6);
+	call_of(&j[1], &family);
+	assert_string_equal(last.message, "you call too often");
+	assert_null(strstr(last.data, "permission_set"));
+}
+
+/* Another document holds: who was refused is asked about again at once, and
+ * what was leased goes back. */
+static void
+another_limit_of_the_set(void **unused)
+{
+	struct token more = family, usual = family;
+	struct job j;
+
+	more.of.per_minute = 600;
+	usual.of.per_minute = 0;
+	call_of(&j, &family);
+	grant(1, 2000, 30, 30);
+	call_of(&j, &family);
+	assert_int_equal(refused, 1);
+	call_of(&j, &more);
+	assert_int_equal(refused, 1);
+	assert_int_equal(fake_db_int("rate_lease", 3), 600);
+	grant(20, 0, 600, 600);
+	assert_int_equal(admitted, 2);
+	/* Nineteen are left; without a limit of the set the settings hold. */
+	call_of(&j, &usual);
+	assert_int_equal(fake_db_int("rate_return", 2), 19);
+	assert_int_equal(fake_db_int("rate_lease", 3), 0);
+	grant(1, 0, 600, 800);
+	assert_int_equal(admitted, 3);
+}
+
 int
 main(void)
 {
@@ -573,7 +663,9 @@ main(void)
 	    T(nothing_goes_back_without_a_database), T(change_returns_leases),
 	    T(failed_lease_refuses_who_waits), T(unknown_limits_are_asked_for),
 	    T(longest_unused_lease_goes), T(lease_that_calls_wait_for_stays),
-	    T(full_buckets_are_swept)};
+	    T(full_buckets_are_swept),
+	    T(set_has_a_limit), T(own_limit_before_the_set),
+	    T(another_limit_of_the_set)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,11 @@ rows(void **state)
 		"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"a\",\"b\"]}"
 		"]}",
 		"~ permission set s: allow; allow a, b\n"},
+	    {"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"*\"]}]}",
+		"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"*\"],"
+		"\"calls_per_minute\":30}]}",
+		"~ permission set s: calls_per_minute; allow *; calls per "
+		"minute 30\n"},
 	    {"{\"rules\":[{\"issuer\":\"a\",\"claim\":\"any\",\"set\":\"s\"},"
 	     "{\"issuer\":\"b\",\"claim\":\"any\",\"set\":\"s\"}]}",
 		"{\"rules\":[{\"issuer\":\"b\",\"claim\":\"any\",\"set\":\"s\"}"
