@@ -318,8 +318,8 @@ note_sets(struct admind *a, struct person *x, const struct compiled *to)
 	struct rights *r;
 
 	TAILQ_FOREACH(c, &x->credentials, entry) {
-		if (claims_read(&claims,
-			ipc_bytes(c->claims.p, c->claims.len), NULL) == -1 ||
+		if (claims_read(&claims, ipc_bytes(c->claims.p, c->claims.len),
+			NULL) == -1 ||
 		    (set = rules_set(to, &claims)) == NULL ||
 		    (s = issuers_named(to, claims.issuer)) == NULL)
 			continue; /* keeps() has read all of this */

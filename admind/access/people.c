@@ -62,16 +62,15 @@ equal(const struct token *t, unsigned scopes, const char *allow,
     const char *deny, unsigned listeners, const struct token_of *of)
 {
 	return strcmp(t->of.name, of->name) == 0 &&
-	    t->of.scopes == of->scopes &&
-	    t->of.per_minute == of->per_minute && t->permit.scopes == scopes && t->listeners == listeners &&
+	    t->of.scopes == of->scopes && t->of.per_minute == of->per_minute &&
+	    t->permit.scopes == scopes && t->listeners == listeners &&
 	    strcmp(t->permit.allow, allow) == 0 &&
 	    strcmp(t->permit.deny, deny) == 0;
 }
 
 struct rights *
 people_rights(struct person *x, unsigned scopes, const char *allow,
-    const char *deny, unsigned listeners, const struct token_of *of,
-    bool *made)
+    const char *deny, unsigned listeners, const struct token_of *of, bool *made)
 {
 	struct rights *r;
 	struct token *t;

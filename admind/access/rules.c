@@ -142,7 +142,6 @@ rules_same(
 		q = next_of(b, issuer, &k);
 		if (r == NULL || q == NULL)
 			return r == q;
-	} while (
-	    same(r->record, q->record) && same_rights(r->set, q->set));
+	} while (same(r->record, q->record) && same_rights(r->set, q->set));
 	return false;
 }

@@ -177,7 +177,8 @@ static int
 has_set(struct admind *a, const struct token *t, struct err *err)
 {
 	if (document_ready(a, err) == -1)
-		return -1;
+		return err_set(err, err->failure,
+		    "the permission set %s can't be read now", t->of.name);
 	if (rules_set_named(a->access->now, ipc_str(t->of.name)) == NULL)
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "the access document lacks the permission set %s, so this "

@@ -441,8 +441,8 @@ job_refuse_data(
 	if (j->lack != NULL)
 		link_refuse_lack(j->link, j->request, j->lack);
 	else
-		link_refuse_later(j->link, j->request, failure, message,
-		    j->retry_ms, data);
+		link_refuse_later(
+		    j->link, j->request, failure, message, j->retry_ms, data);
 	inner_refused(j, failure, message);
 	job_free(j);
 }

@@ -48,8 +48,8 @@ struct rate {
 	int64_t lease; /* tokens to ask for at a time */
 	bool asking;   /* a lease is under way */
 	int64_t per_minute;
-	int64_t of_set; /* the permission set's limit that the lease is under; 0:
-			 * the limit is another */
+	int64_t of_set; /* the permission set's limit that the lease is under;
+			 * 0: the limit is another */
 	/* Times in ms since boot. used: the last use. none_until: before this
 	 * time the database has no token. free_until: until this time no limit
 	 * applies, or no tool has this name. */
@@ -359,8 +359,7 @@ step(struct job *j)
 		    : j->rate_at == RATE_PRINCIPAL ? j->principal
 						   : listener_name(j->listener);
 		set = of_set(all, j->rate_at, j);
-		if (set == 0 &&
-		    !limited(all, j->rate_at, subject, j->listener))
+		if (set == 0 && !limited(all, j->rate_at, subject, j->listener))
 			continue;
 		r = get(all, j->rate_at, subject);
 		if (r == NULL) {

@@ -18,8 +18,8 @@ put_words(char out[PERMIT_WORDS_MAX + 1], unsigned scopes)
 }
 
 void
-lack_scope(char out[PERMIT_WORDS_MAX + 1], unsigned has, unsigned may,
-    unsigned scope)
+lack_scope(
+    char out[PERMIT_WORDS_MAX + 1], unsigned has, unsigned may, unsigned scope)
 {
 	out[0] = '\0';
 	if ((has & scope) == 0 && (may & scope) != 0)

@@ -24,7 +24,7 @@ void lack_say(struct lack *, const struct token *, unsigned has, unsigned may,
     unsigned scope);
 /* Writes the scopes to ask for, or "" if the token has the scope, or if no
  * other token has it. */
-void lack_scope(char out[PERMIT_WORDS_MAX + 1], unsigned has, unsigned may,
-    unsigned scope);
+void lack_scope(
+    char out[PERMIT_WORDS_MAX + 1], unsigned has, unsigned may, unsigned scope);
 
 #endif

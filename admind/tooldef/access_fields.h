@@ -18,8 +18,8 @@ enum {
 	ACCESS_SETS_MAX = 64,
 	ACCESS_PATTERNS_MAX = 256, /* allow or deny of a set, as a token's */
 	ACCESS_URL_MAX = 512,
-	ACCESS_NAME_MAX = 32,   /* an issuer's or a set's name */
-	ACCESS_VALUE_MAX = 254, /* an e-mail address, RFC 5321 */
+	ACCESS_NAME_MAX = 32,      /* an issuer's or a set's name */
+	ACCESS_VALUE_MAX = 254,    /* an e-mail address, RFC 5321 */
 	ACCESS_RATE_MAX = 6000000, /* calls a minute, as rate_limits has them */
 	/* Bounds of a token. */
 	JWT_MAX = 8 * 1024, /* bytes; proxies allow about as much */

@@ -106,8 +106,7 @@ bool
 permit_covers(const struct permit *is, const struct permit *was)
 {
 	return (was->scopes & ~is->scopes) == 0 &&
-	    (has_line(is->allow, "*", 1) ||
-		has_lines(is->allow, was->allow)) &&
+	    (has_line(is->allow, "*", 1) || has_lines(is->allow, was->allow)) &&
 	    has_lines(was->deny, is->deny);
 }
 

@@ -4,12 +4,12 @@
  * characters that RFC 6750 section 3 permits are left. So no client can write
  * into another field, or make its user's browser go elsewhere.
  *
- * A client that reads insufficient_scope signs its user in again, with the union
- * of the scopes that it had and those of the challenge (MCP 2026-07-28, step-up
- * authorization). So the error is there only if that helps, and the challenge
- * has all scopes at once (docs/decisions/0100). Else the field has the realm
- * alone and the text is in the body: the client has nothing to try. An API token
- * is of no issuer; it keeps the error of RFC 6750 without scopes.
+ * A client that reads insufficient_scope signs its user in again, with the
+ * union of the scopes that it had and those of the challenge (MCP 2026-07-28,
+ * step-up authorization). So the error is there only if that helps, and the
+ * challenge has all scopes at once (docs/decisions/0100). Else the field has
+ * the realm alone and the text is in the body: the client has nothing to try.
+ * An API token is of no issuer; it keeps the error of RFC 6750 without scopes.
  *
  * Without word from admind the address of the metadata is left out. A client
  * then tries the well-known paths, which say when to come again.

@@ -190,8 +190,8 @@ resource_subscribe(struct exchange *ex)
 	}
 	if (ex->m.method == MCP_RESOURCES_SUBSCRIBE) {
 		if (exchange_may_read(ex, 1u << MCP_LIST_RESOURCES))
-			catalogue_ask(ex->gw, ex->who.permission_set,
-			    subscribed, ex);
+			catalogue_ask(
+			    ex->gw, ex->who.permission_set, subscribed, ex);
 		return;
 	}
 	if (mcp_json_text(ex->m.uri, uri, sizeof(uri)) == 0)

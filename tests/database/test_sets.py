@@ -45,7 +45,7 @@ def test_a_token_of_a_set(app):
     store(app, document("use", "other"))
     made = create(app)
     assert (made["set"], made["scopes"], made["allow"], made["deny"]) == ("use", [], [], [])
-    assert one(app, "SELECT details::json ->> 'set' FROM mcpbox.audit_log WHERE action = 'token_created'"
+    assert one(app, "SELECT detail::json ->> 'set' FROM mcpbox.audit_log WHERE action = 'token_created'"
                     " ORDER BY seq DESC LIMIT 1") == ("use",)
     own = create(app, scopes="manage", set_="")
     assert (own["set"], own["scopes"]) == (None, ["manage"])

@@ -65,7 +65,7 @@ static const struct {
 	{"id", "username", "role", "source", "created_at", "seen_at",
 	    "idle_expires_at", "agent"}},
     {"tokens",
-	{"id", "name", "state", "scopes", "listeners", "allow", "deny",
+	{"id", "name", "state", "set", "scopes", "listeners", "allow", "deny",
 	    "expires_at", "last_used_at"}},
     {"identities",
 	{"principal", "email", "set", "state", "first_seen", "last_used_at",

@@ -246,10 +246,10 @@ test_challenges(void **state)
 	    "Bearer realm=\"mcpbox\", error=\"insufficient_scope\"");
 }
 
-#define LEGACY(method, params)                                             \
+#define LEGACY(method, params)                                                \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" \
 	"{" params "}}"
-#define MORE(scope)                                   \
+#define MORE(scope)                                         \
 	"Bearer realm=\"mcpbox\"" POINTS ", scope=\"" scope \
 	"\", error=\"insufficient_scope\""
 

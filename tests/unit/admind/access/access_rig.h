@@ -50,7 +50,7 @@ struct said_document {
 	const char *email;  /* of the rule for family; NULL: ann@example.org */
 	unsigned listeners; /* of pocket; 0: the tunnel */
 	uint64_t max_age_s;
-	uint64_t rate; /* of the set family; 0: none */
+	uint64_t rate;      /* of the set family; 0: none */
 	const char *family; /* the set's name; NULL: family */
 	bool narrows, empty;
 };

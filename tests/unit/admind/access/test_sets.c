@@ -6,10 +6,10 @@
 #include "access_rig.h"
 #include "job.h"
 
-#define LAPTOP  "token:laptop"
-#define SECRET  "mbt_laptop"
-#define READ    "tools:read"
-#define BOTH    "tools:read tools:call"
+#define LAPTOP       "token:laptop"
+#define SECRET       "mbt_laptop"
+#define READ         "tools:read"
+#define BOTH         "tools:read tools:call"
 #define BECOMES(...) becomes(&(struct said_document){__VA_ARGS__})
 
 static struct ipc_hash digest;
@@ -31,8 +31,8 @@ reads_token(const char *set)
 
 	digest = hash_of(VIA_AUTHORIZATION, SECRET);
 	tokens_load(a, NULL, NULL);
-	fake_db_row("uhssbbssnbs", &id, &digest, "laptop", "", 0, 1, "", "", 0,
-	    set);
+	fake_db_row(
+	    "uhssbbssnbs", &id, &digest, "laptop", "", 0, 1, "", "", 0, set);
 	fake_db_answer("tokens_read");
 }
 
@@ -212,8 +212,8 @@ more_scopes_help(void **unused)
 	/* A set without the scope: no other token helps. */
 	tokens_lack(a, who.token, LISTENER_TUNNEL, PERMIT_EDIT, &lack);
 	assert_string_equal(lack.scope, "");
-	assert_string_equal(lack.text,
-	    "the permission set family lacks the scope manage:edit");
+	assert_string_equal(
+	    lack.text, "the permission set family lacks the scope manage:edit");
 	/* A token that may nothing, and one that may only manage. */
 	narrowed(T2, 0, &who);
 	tokens_hint(a, who.token, LISTENER_TUNNEL, &hints);
