@@ -1,4 +1,4 @@
-"""API tokens of a permission set, and rates of a set (0011): as the run-time role, and as the owner where a person
+"""API tokens of a permission set, and rates of a set (0010): as the run-time role, and as the owner where a person
 could break it."""
 import json
 import secrets

@@ -11,7 +11,7 @@
 #include "tables.h"
 #include "terminal.h"
 
-enum { COLUMNS_MAX = 9, WIDTH_MAX = 60 };
+enum { COLUMNS_MAX = 10, WIDTH_MAX = 60 };
 
 /* The columns of lists, in order: each shows one member of the items. A member
  * that no item has is left out. */
