@@ -39,9 +39,10 @@ challenge_text(const char *why, char out[CHALLENGE_TEXT_MAX + 1])
 
 void
 challenge_add(const struct gateway *gw, struct httpd_req *req,
-    enum challenge kind, const char *why)
+    enum challenge kind, const char *why, const char *scope)
 {
 	const struct gw_access *a = &gw->access;
+	bool invalid = kind == CHALLENGE_INVALID;
 	char text[CHALLENGE_TEXT_MAX + 1];
 	struct buf b;
 
@@ -51,19 +52,18 @@ challenge_add(const struct gateway *gw, struct httpd_req *req,
 	    a->resource_metadata[0] != '\0') {
 		buf_putf(
 		    &b, ", resource_metadata=\"%s\"", a->resource_metadata);
-		if ((kind == CHALLENGE_NONE || kind == CHALLENGE_INVALID) &&
-		    a->scope[0] != '\0')
+		if ((kind == CHALLENGE_NONE || invalid) && a->scope[0] != '\0')
 			buf_putf(&b, ", scope=\"%s\"", a->scope);
 	}
 	if (kind == CHALLENGE_MORE)
-		buf_putf(&b, ", scope=\"%s\"", why);
-	if (kind == CHALLENGE_SCOPE || kind == CHALLENGE_MORE) {
+		buf_putf(&b, ", scope=\"%s\"", scope);
+	if (kind == CHALLENGE_SCOPE || kind == CHALLENGE_MORE)
 		buf_puts(&b, ", error=\"insufficient_scope\"");
-	} else if (kind == CHALLENGE_INVALID) {
+	else if (invalid)
+		buf_puts(&b, ", error=\"invalid_token\"");
+	if (kind == CHALLENGE_MORE || invalid) {
 		challenge_text(why, text);
-		buf_putf(&b,
-		    ", error=\"invalid_token\", error_description=\"%s\"",
-		    text);
+		buf_putf(&b, ", error_description=\"%s\"", text);
 	}
 	buf_putc(&b, '\0');
 	/* Without memory the client still learns the scheme. */

@@ -21,10 +21,10 @@ enum challenge {
 enum { CHALLENGE_TEXT_MAX = 256 };
 
 /* Adds the field to the answer to come. why: the sentence for
- * CHALLENGE_INVALID, which may have any character; all scopes to ask for, for
- * CHALLENGE_MORE. */
+ * CHALLENGE_INVALID and CHALLENGE_MORE, which may have any character. scope:
+ * all scopes to ask for, for CHALLENGE_MORE. */
 void challenge_add(const struct gateway *, struct httpd_req *, enum challenge,
-    const char *why);
+    const char *why, const char *scope);
 /* Copies a sentence as error_description may have it; cuts a longer one. */
 void challenge_text(const char *why, char out[CHALLENGE_TEXT_MAX + 1]);
 

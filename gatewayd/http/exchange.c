@@ -201,7 +201,7 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	if ((status == 401 || status == 403) && ex->req != NULL &&
 	    !ex->streaming)
 		challenge_add(ex->gw, ex->req, challenge_for(ex, r, status),
-		    r->scope[0] != '\0' ? r->scope : r->message);
+		    r->message, r->scope);
 	buf_init(&b, ANSWER_MAX);
 	/* Only tools/call has isError results. */
 	if (fi->side == FAILURE_TOOL && to.id.n > 0 &&

@@ -249,9 +249,9 @@ test_challenges(void **state)
 #define LEGACY(method, params)                                                \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" \
 	"{" params "}}"
-#define MORE(scope)                                         \
+#define MORE(scope, why)                                    \
 	"Bearer realm=\"mcpbox\"" POINTS ", scope=\"" scope \
-	"\", error=\"insufficient_scope\""
+	"\", error=\"insufficient_scope\", error_description=\"" why "\""
 
 /* A token that lacks a scope which its owner could have: the challenge has all
  * scopes at once. What admind says must fit into the field. */
@@ -279,7 +279,7 @@ test_step_up(void **state)
 	tell_access(false, true);
 	assert_int_equal(
 	    post(BEARER "a.b.c\r\n" CALL_FIELDS("more"), CALL("more")), 403);
-	assert_string_equal(challenge(), MORE("tools:read tools:call"));
+	assert_string_equal(challenge(), MORE("tools:read tools:call", "no"));
 	assert_true(has("\"failure_mode\":\"forbidden\""));
 	assert_int_equal(
 	    post(BEARER "a.b.c\r\n" CALL_FIELDS("bad_more"), CALL("bad_more")),
@@ -294,8 +294,9 @@ test_step_up(void **state)
 		}
 		assert_int_equal(status, 403);
 		snprintf(want, sizeof(want),
-		    "Bearer realm=\"mcpbox\"" POINTS
-		    ", scope=\"%s\", error=\"insufficient_scope\"",
+		    MORE("%s",
+			"this token lacks a scope that its permission set "
+			"has"),
 		    of[i].scope);
 		assert_string_equal(challenge(), want);
 	}
