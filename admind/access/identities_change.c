@@ -306,8 +306,8 @@ keeps_all(const struct person *x, const struct compiled *from,
 	return true;
 }
 
-/* Notes for a person who goes on which set the rights are of now: its name, its
- * rate, and the scopes that another token may have. */
+/* Notes the set that the rights of a person are of now: its name, its rate, and
+ * the scopes that another token may have. */
 static void
 note_sets(struct admind *a, struct person *x, const struct compiled *to)
 {

@@ -101,7 +101,7 @@ unsigned rules_scopes(
     const struct issuer *, const struct access_set *, const struct claims *);
 /* Returns whether all that the documents say about this issuer's people is the
  * same: the issuer's record, its rules in their order, and the rights of their
- * sets. A rate is no right: nothing ends by another one. */
+ * sets. Nothing ends by another rate. */
 bool rules_same(
     const struct compiled *, const struct compiled *, struct ipc_bytes issuer);
 

@@ -102,8 +102,8 @@ token_may_call(const struct admind *a, const struct token *t,
 	return -1;
 }
 
-/* A token that may manage reads the list of tools for the management tools, so
- * that list is no failure. */
+/* A token with `manage` may read the list of tools: it has the management tools
+ * then. */
 void
 tokens_hint(const struct admind *a, const struct token *t,
     enum listener listener, struct token_hints *h)
@@ -502,8 +502,8 @@ same_rights(const struct permit *x, const struct permit *y)
 /*
  * Puts a token with other rights in the place of one. Jobs keep the token that
  * they began with; of a token that loses a right they end, at their next step.
- * Who only gains is not disturbed: gateways ask for its identity again, since
- * they hear of every document (GW_ACCESS).
+ * A token that only gains is not disturbed: gateways ask for its identity
+ * again, since they hear of every document (GW_ACCESS).
  */
 static void
 replace(struct admind *a, struct token *t, struct token *by)

@@ -50,7 +50,7 @@ int token_may_call(
 /* Says that the token lacks this one of enum permit_scope. */
 void tokens_lack(const struct admind *, const struct token *, enum listener,
     unsigned scope, struct lack *);
-/* Hints for a gateway, which refuses what no job is made for: IDENTITY. */
+/* Fields of IDENTITY: a gateway refuses requests without a job by them. */
 struct token_hints {
 	uint8_t unread;
 	char read_scope[PERMIT_WORDS_MAX + 1], call_scope[PERMIT_WORDS_MAX + 1];

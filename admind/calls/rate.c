@@ -246,8 +246,8 @@ get(struct rates *all, enum rate_scope scope, const char *subject)
 
 static void step(struct job *);
 
-/* Lets the next lease follow another limit: gives back what was leased under
- * the former one, and forgets what the database said about it. */
+/* Lets the next lease follow another limit: gives the tokens of the former one
+ * back, and forgets the answers of the database about it. */
 static void
 begin_again(struct rate *r)
 {

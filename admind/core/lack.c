@@ -26,7 +26,7 @@ lack_scope(
 		put_words(out, has | scope);
 }
 
-/* Returns what a token without the scope may not do. */
+/* Names the deed that a token without the scope may not do. */
 static const char *
 deed(unsigned scope)
 {

@@ -44,8 +44,8 @@ struct token_of {
 	/* The set's name, also if the document lacks it; "": the token has
 	 * rights of its own. */
 	char name[ACCESS_NAME_MAX + 1];
-	/* The set's scopes: a person may get another token with them. 0: there
-	 * is no such token. */
+	/* The set's scopes, if a person may get another token with them; else
+	 * 0. */
 	unsigned scopes;
 	int64_t per_minute; /* calls of one principal; 0: the usual limit */
 };

@@ -37,9 +37,8 @@ unsigned permit_scopes(const char *words);
  * PERMIT_WORDS_MAX bytes. */
 void permit_put_scopes(struct buf *, unsigned scopes);
 
-/* Returns whether whoever had the rights `was` loses none by `is`. Patterns are
- * compared as they are written, so the answer may be false for two lists that
- * mean the same. */
+/* Returns whether `is` has every right of `was`. Patterns are compared as they
+ * are written, so the answer may be false for two lists that mean the same. */
 bool permit_covers(const struct permit *is, const struct permit *was);
 
 /* Returns whether every name is permitted. Then nothing needs to be

@@ -38,9 +38,9 @@ struct credential {
 struct identity {
 	char principal[PRINCIPAL_MAX + 1];
 	char permission_set[PRINCIPAL_MAX + 1];
-	/* Of a signed token with fewer scopes than its owner could have: lists
+	/* If a signed token has fewer scopes than its owner could have: lists
 	 * that it may not read, as a mask of 1 << enum mcp_list; all scopes to
-	 * ask for to read them, and to call; "": nothing to ask for. */
+	 * ask for to read them, and to call; else "". */
 	uint8_t unread;
 	char read_scope[GW_SCOPES_MAX + 1], call_scope[GW_SCOPES_MAX + 1];
 };

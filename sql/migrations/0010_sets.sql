@@ -1,5 +1,5 @@
 -- 0010: an API token may have the rights of a permission set of the access
--- document (docs/decisions/0100; tests/database/test_sets.py), and a set may
+-- document (docs/decisions/0100; tests/database/access/test_sets.py), and a set may
 -- have a rate.
 SET LOCAL search_path = mcpbox, pg_temp;
 

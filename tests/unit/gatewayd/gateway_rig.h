@@ -126,6 +126,8 @@ authorise_object(struct ipc_peer *p, uint64_t request, const char *name)
 	return true;
 }
 
+static struct ipc_refused forbids = {
+    .failure = FAILURE_FORBIDDEN, .message = {(const uint8_t *)"no", 2}};
 static void
 authorise(struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -178,19 +180,7 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	} else if (strcmp(tool, "busy") == 0) {
 		ipc_refuse(p, f->request, FAILURE_BUSY, "full", 123);
 	} else if (strcmp(tool, "forbidden") == 0) {
-		ipc_refuse(p, f->request, FAILURE_FORBIDDEN, "no", 0);
-	} else if (strcmp(tool, "more") == 0) {
-		struct ipc_refused no = {.failure = FAILURE_FORBIDDEN,
-		    .message = ipc_str("no"),
-		    .scope = ipc_str("tools:read tools:call")};
-
-		ipc_answer(p, f->request, IPC_REFUSED, &no);
-	} else if (strcmp(tool, "bad_more") == 0) {
-		struct ipc_refused no = {.failure = FAILURE_FORBIDDEN,
-		    .message = ipc_str("no"),
-		    .scope = ipc_str("a\", realm=\"b")};
-
-		ipc_answer(p, f->request, IPC_REFUSED, &no);
+		ipc_answer(p, f->request, IPC_REFUSED, &forbids);
 	} else if (strcmp(tool, "capability") == 0) {
 		struct ipc_refused no = {.failure = FAILURE_CAPABILITY_REQUIRED,
 		    .message = ipc_str("needs sampling"),
@@ -214,12 +204,13 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
+static struct ipc_identity identity_told = {.cache_ms = 30000};
 /* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {
 	struct ipc_authenticate who;
-	struct ipc_identity id = {.cache_ms = 30000};
+	struct ipc_identity id = identity_told;
 
 	assert_int_equal(ipc_decode(f, &who, NULL), 0);
 	authenticates++;
@@ -238,11 +229,6 @@ authenticate(struct ipc_peer *p, struct ipc_frame *f)
 		? "ann"
 		: "local");
 	id.permission_set = id.principal;
-	if (strcmp(last_credential, "narrow") == 0) {
-		id.unread = 1u << MCP_LIST_PROMPTS | 1u << MCP_LIST_RESOURCES;
-		id.read_scope = ipc_str("tools:read manage");
-		id.call_scope = ipc_str("tools:call manage");
-	}
 	return ipc_answer(p, f->request, IPC_IDENTITY, &id);
 }
 

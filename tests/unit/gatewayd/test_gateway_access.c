@@ -254,7 +254,7 @@ test_challenges(void **state)
 	"\", error=\"insufficient_scope\", error_description=\"" why "\""
 
 /* A token that lacks a scope which its owner could have: the challenge has all
- * scopes at once. What admind says must fit into the field. */
+ * scopes at once. The words of admind must fit into the field. */
 static void
 test_step_up(void **state)
 {
@@ -277,14 +277,22 @@ test_step_up(void **state)
 
 	(void)state;
 	tell_access(false, true);
-	assert_int_equal(
-	    post(BEARER "a.b.c\r\n" CALL_FIELDS("more"), CALL("more")), 403);
+	forbids.scope = ipc_str("tools:read tools:call");
+	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
 	assert_string_equal(challenge(), MORE("tools:read tools:call", "no"));
 	assert_true(has("\"failure_mode\":\"forbidden\""));
-	assert_int_equal(
-	    post(BEARER "a.b.c\r\n" CALL_FIELDS("bad_more"), CALL("bad_more")),
+	forbids.scope = ipc_str("a\", realm=\"b");
+	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
 	    403);
 	assert_string_equal(challenge(), "Bearer realm=\"mcpbox\"");
+	forbids.scope = ipc_str("");
+	identity_told.unread =
+	    1u << MCP_LIST_PROMPTS | 1u << MCP_LIST_RESOURCES;
+	identity_told.read_scope = ipc_str("tools:read manage");
+	identity_told.call_scope = ipc_str("tools:call manage");
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		int status = post(BEARER "narrow\r\n", of[i].body);
 
@@ -300,6 +308,7 @@ test_step_up(void **state)
 		    of[i].scope);
 		assert_string_equal(challenge(), want);
 	}
+	identity_told = (struct ipc_identity){.cache_ms = 30000};
 }
 
 /* The tunnel's quick 401 asks admind nothing, and counts an assertion only

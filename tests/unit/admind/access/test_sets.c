@@ -1,7 +1,7 @@
 /*
  * Permission sets of the access document (docs/decisions/0100): the rights of
- * API tokens that name one, what another document changes for them, and the
- * scopes that a person's client is told to ask for.
+ * API tokens that name one, their change by another document, and the scopes
+ * that a person's client is told to ask for.
  */
 #include "access_rig.h"
 #include "job.h"
@@ -160,7 +160,7 @@ set_that_is_missing(void **unused)
 	assert_int_equal(who.token->permit.scopes, PERMIT_CALL | PERMIT_READ);
 }
 
-/* While the document can't be read, nobody knows the rights. Nothing ends. */
+/* While the document can't be read, the rights are not known. Nothing ends. */
 static void
 document_is_away(void **unused)
 {
@@ -226,8 +226,8 @@ more_scopes_help(void **unused)
 	assert_string_equal(hints.read_scope, "tools:read manage");
 }
 
-/* Where the tunnel takes manage:edit from everyone, it is no use to ask for
- * it. */
+/* It does not help to ask for manage:edit if the tunnel takes it from
+ * everyone. */
 static void
 listener_takes_a_scope(void **unused)
 {
@@ -243,7 +243,7 @@ listener_takes_a_scope(void **unused)
 	assert_string_equal(lack.scope, BOTH " manage:edit");
 }
 
-/* What a set has beside the rights changes without an end. */
+/* The name and the rate of a set change without an end. */
 static void
 notes_of_the_set(void **unused)
 {
