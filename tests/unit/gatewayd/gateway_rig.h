@@ -1,7 +1,5 @@
-/*
- * gatewayd in a loop with a false admind and a false sandboxd, which answer by
- * the name of the tool called: what test_gateway.c stands on. Included once.
- */
+/* gatewayd in a loop with a false admind and a false sandboxd, which answer by
+ * the name of the tool called. Included once. */
 #ifndef GATEWAY_RIG_H
 #define GATEWAY_RIG_H
 
@@ -126,8 +124,7 @@ authorise_object(struct ipc_peer *p, uint64_t request, const char *name)
 	return true;
 }
 
-static struct ipc_refused forbids = {
-    .failure = FAILURE_FORBIDDEN, .message = {(const uint8_t *)"no", 2}};
+static struct ipc_refused forbids = {.failure = FAILURE_FORBIDDEN};
 static void
 authorise(struct ipc_peer *p, struct ipc_frame *f)
 {

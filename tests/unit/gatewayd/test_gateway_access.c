@@ -281,7 +281,9 @@ test_step_up(void **state)
 	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
 			     CALL("forbidden")),
 	    403);
-	assert_string_equal(challenge(), MORE("tools:read tools:call", "no"));
+	assert_string_equal(challenge(),
+	    MORE("tools:read tools:call",
+		"Ask an administrator for this permission."));
 	assert_true(has("\"failure_mode\":\"forbidden\""));
 	forbids.scope = ipc_str("a\", realm=\"b");
 	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
