@@ -421,8 +421,7 @@ main(void)
 	    T(nothing_goes_back_without_a_database), T(change_returns_leases),
 	    T(failed_lease_refuses_who_waits), T(unknown_limits_are_asked_for),
 	    T(longest_unused_lease_goes), T(lease_that_calls_wait_for_stays),
-	    T(full_buckets_are_swept), T(set_has_a_limit),
-	    T(own_limit_before_the_set), T(another_limit_of_the_set)};
+	    T(full_buckets_are_swept)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
