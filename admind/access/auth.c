@@ -200,6 +200,7 @@ answer_identity(struct link *l, uint64_t request, uint8_t via,
     struct ipc_bytes credential, const char *ticket)
 {
 	struct ipc_identity answer = {0};
+	struct token_hints hints;
 	struct auth who;
 	struct err err;
 
@@ -212,6 +213,10 @@ answer_identity(struct link *l, uint64_t request, uint8_t via,
 	answer.principal = ipc_str(who.principal);
 	answer.permission_set = ipc_str(
 	    who.token != NULL ? who.token->set[l->listener] : NAME_LOCAL);
+	tokens_hint(l->a, who.token, l->listener, &hints);
+	answer.unread = hints.unread;
+	answer.read_scope = ipc_str(hints.read_scope);
+	answer.call_scope = ipc_str(hints.call_scope);
 	answer.left_ms = left_ms(l->a, who.expires_us);
 	answer.cache_ms = IDENTITY_CACHE_MS;
 	if (answer.left_ms != 0 && answer.left_ms < IDENTITY_CACHE_MS)

@@ -148,6 +148,7 @@ read_set(struct compiled *c, struct ipc_bytes record, struct err *err)
 	struct buf list[3]; /* scopes, allow, deny */
 	struct tlv_reader r;
 	struct tlv t;
+	uint64_t rate = 0;
 	int got, rv = -1;
 
 	if (c->nsets == ACCESS_SETS_MAX)
@@ -159,6 +160,9 @@ read_set(struct compiled *c, struct ipc_bytes record, struct err *err)
 	while ((got = tlv_next(&r, &t)) == 1) {
 		if (t.tag == SET_NAME)
 			s->name = value(&t);
+		else if (t.tag == SET_RATE && tlv_u64(&t, &rate) == 0 &&
+		    rate > 0 && rate <= ACCESS_RATE_MAX)
+			s->per_minute = (int64_t)rate;
 		else if (t.tag < SET_SCOPE || t.tag > SET_DENY ||
 		    put_line(&list[t.tag - SET_SCOPE], &t) == -1)
 			break;

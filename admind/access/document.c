@@ -25,6 +25,7 @@
 #include "ids.h"
 #include "json_kv.h"
 #include "log.h"
+#include "tokens.h"
 
 /* A serial is a time. One that is further ahead is of a clock that was wrong:
  * no later document could be newer (decision 0090). */
@@ -135,6 +136,7 @@ adopt(struct admind *a, struct compiled *now)
 	x->generation++;
 	metadata_tell(a);
 	identities_judge_again(a, old, now);
+	tokens_judge_again(a);
 	compiled_free(old);
 }
 

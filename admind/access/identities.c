@@ -340,6 +340,23 @@ make_person(struct admind *a, const char *principal, struct err *err)
 	return x;
 }
 
+struct rights *
+identities_rights(struct admind *a, struct person *x, const struct issuer *s,
+    const struct access_set *set, const struct claims *claims)
+{
+	struct token_of of = {.scopes = s->narrows ? set->scopes : 0,
+	    .per_minute = set->per_minute};
+	struct rights *r;
+	bool made;
+
+	keep(of.name, sizeof(of.name), set->name);
+	r = people_rights(x, rules_scopes(s, set, claims), set->allow,
+	    set->deny, s->listeners, &of, &made);
+	if (r != NULL && made)
+		tokens_name_set(a, r->token);
+	return r;
+}
+
 static int
 remember(struct admind *a, const struct issuer *s, const struct access_set *set,
     const struct claims *claims, const struct ipc_hash *h,
@@ -348,15 +365,11 @@ remember(struct admind *a, const struct issuer *s, const struct access_set *set,
 	struct people *all = &a->identities->people;
 	struct person *x = make_person(a, principal, err);
 	struct credential *c = NULL;
-	struct rights *r = NULL;
-	bool made;
+	struct rights *r;
 
 	if (x == NULL)
 		return -1;
-	r = people_rights(x, rules_scopes(s, set, claims), set->allow,
-	    set->deny, s->listeners, &made);
-	if (r != NULL && made)
-		tokens_name_set(a, r->token);
+	r = identities_rights(a, x, s, set, claims);
 	if (r != NULL)
 		c = people_remember(all, x, r, h, fields);
 	if (c == NULL)

@@ -14,8 +14,11 @@
 #include "op.h"
 #include "people.h"
 
+struct access_set;
 struct bound_request; /* bound.h */
+struct claims;
 struct compiled;
+struct issuer;
 struct replay;
 
 enum {
@@ -105,6 +108,11 @@ uint64_t identities_now(struct admind *);
 void identities_was(struct admind *, uint64_t us);
 /* Called once a second. Ends tokens whose time is over. */
 void identities_tick(struct admind *);
+
+/* Finds or makes the rights that a set of the document gives to a person of
+ * this issuer with these claims. Returns NULL without memory. */
+struct rights *identities_rights(struct admind *, struct person *,
+    const struct issuer *, const struct access_set *, const struct claims *);
 
 /* ---- identities_change.c ---- */
 /* Called when the database is back. No signed token is accepted until all

@@ -330,6 +330,29 @@ keeps_all(const struct person *x, const struct compiled *from,
 	return true;
 }
 
+/* Notes the set that the rights of a person are of now: its name, its rate, and
+ * the scopes that another token may have. */
+static void
+note_sets(struct admind *a, struct person *x, const struct compiled *to)
+{
+	const struct access_set *set;
+	const struct issuer *s;
+	struct credential *c;
+	struct claims claims;
+	struct rights *r;
+
+	TAILQ_FOREACH(c, &x->credentials, entry) {
+		if (claims_read(&claims, ipc_bytes(c->claims.p, c->claims.len),
+			NULL) == -1 ||
+		    (set = rules_set(to, &claims)) == NULL ||
+		    (s = issuers_named(to, claims.issuer)) == NULL)
+			continue; /* keeps() has read all of this */
+		r = identities_rights(a, x, s, set, &claims);
+		if (r != NULL && r != c->rights)
+			people_move(c, r);
+	}
+}
+
 void
 identities_judge_again(
     struct admind *a, const struct compiled *from, const struct compiled *to)
@@ -347,6 +370,8 @@ identities_judge_again(
 			    !rules_same(from, to, ipc_str(x->issuer)))
 			person_end(
 			    a, x, "another access document holds", &ended);
+		else if (x->ncredentials > 0)
+			note_sets(a, x, to);
 	if (ended.n > 0)
 		ended_runs(a, &ended);
 	db_array_free(&ended);

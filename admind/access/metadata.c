@@ -44,17 +44,6 @@ static const struct {
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
 
 static void
-put_scopes(struct buf *b, unsigned scopes)
-{
-	for (int i = 0; i < WORDS; i++)
-		if ((scopes & words[i].mask) != 0) {
-			if (b->len > 0)
-				buf_putc(b, ' ');
-			buf_puts(b, words[i].word);
-		}
-}
-
-static void
 put_metadata(struct buf *b, const struct compiled *c, unsigned listener)
 {
 	unsigned scopes = scopes_at(c, listener);
@@ -127,7 +116,7 @@ tell(struct admind *a, enum listener listener, struct ipc_peer *peer)
 	if (c != NULL && issuers_at(c, listener)) {
 		put_metadata(&json, c, listener);
 		put_url(&url, c->resource);
-		put_scopes(&scope, scopes_at(c, listener));
+		permit_put_scopes(&scope, scopes_at(c, listener));
 	}
 	/* Without memory clients get fewer hints. */
 	if (!json.failed && !url.failed && !scope.failed) {

@@ -151,23 +151,25 @@ people_make(struct people *p, const char *principal)
 
 static bool
 equal(const struct token *t, unsigned scopes, const char *allow,
-    const char *deny, unsigned listeners)
+    const char *deny, unsigned listeners, const struct token_of *of)
 {
-	return t->permit.scopes == scopes && t->listeners == listeners &&
+	return strcmp(t->of.name, of->name) == 0 &&
+	    t->of.scopes == of->scopes && t->of.per_minute == of->per_minute &&
+	    t->permit.scopes == scopes && t->listeners == listeners &&
 	    strcmp(t->permit.allow, allow) == 0 &&
 	    strcmp(t->permit.deny, deny) == 0;
 }
 
 struct rights *
 people_rights(struct person *x, unsigned scopes, const char *allow,
-    const char *deny, unsigned listeners, bool *made)
+    const char *deny, unsigned listeners, const struct token_of *of, bool *made)
 {
 	struct rights *r;
 	struct token *t;
 
 	*made = false;
 	LIST_FOREACH(r, &x->rights, entry)
-		if (equal(r->token, scopes, allow, deny, listeners))
+		if (equal(r->token, scopes, allow, deny, listeners, of))
 			return r;
 	r = calloc(1, sizeof(*r));
 	t = r != NULL ? token_new(x->share) : NULL;
@@ -179,6 +181,7 @@ people_rights(struct person *x, unsigned scopes, const char *allow,
 	t->permit.allow = strdup(allow);
 	t->permit.deny = strdup(deny);
 	t->listeners = listeners;
+	t->of = *of;
 	memcpy(t->principal, x->principal, sizeof(t->principal));
 	if (t->permit.allow == NULL || t->permit.deny == NULL) {
 		token_unref(t);
@@ -197,6 +200,17 @@ rights_drop(struct rights *r)
 	LIST_REMOVE(r, entry);
 	token_unref(r->token);
 	free(r);
+}
+
+void
+people_move(struct credential *c, struct rights *to)
+{
+	struct rights *from = c->rights;
+
+	to->credentials++;
+	c->rights = to;
+	if (--from->credentials == 0)
+		rights_drop(from);
 }
 
 /* ---- tokens ---- */

@@ -120,10 +120,13 @@ bool people_full(struct people *, const char *principal);
 struct person *people_make(struct people *, const char *principal);
 /* Notes that a person came now: he is the last of his list. */
 void people_came(struct person *);
-/* Finds or makes a set of rights of a person: equal scopes, patterns and
- * listeners. *made says which. Returns NULL without memory. */
+/* Finds or makes a set of rights of a person: equal scopes, patterns, listeners
+ * and permission set. *made says which. Returns NULL without memory. */
 struct rights *people_rights(struct person *, unsigned scopes,
-    const char *allow, const char *deny, unsigned listeners, bool *made);
+    const char *allow, const char *deny, unsigned listeners,
+    const struct token_of *, bool *made);
+/* Gives a remembered token another set of rights of its person. */
+void people_move(struct credential *, struct rights *);
 /* Remembers a token, in the place of its former verdict if there is one. Pushes
  * out others where bounds demand it. Returns NULL without memory. */
 struct credential *people_remember(struct people *, struct person *,

@@ -90,6 +90,15 @@ rules_set(const struct compiled *d, const struct claims *c)
 	return NULL;
 }
 
+const struct access_set *
+rules_set_named(const struct compiled *d, struct ipc_bytes name)
+{
+	for (unsigned i = 0; d != NULL && i < d->nsets; i++)
+		if (same(d->set[i].name, name))
+			return &d->set[i];
+	return NULL;
+}
+
 unsigned
 rules_scopes(const struct issuer *s, const struct access_set *set,
     const struct claims *c)
@@ -110,6 +119,13 @@ next_of(const struct compiled *d, struct ipc_bytes issuer, unsigned *at)
 	return NULL;
 }
 
+static bool
+same_rights(const struct access_set *a, const struct access_set *b)
+{
+	return same(a->name, b->name) && a->scopes == b->scopes &&
+	    strcmp(a->allow, b->allow) == 0 && strcmp(a->deny, b->deny) == 0;
+}
+
 bool
 rules_same(
     const struct compiled *a, const struct compiled *b, struct ipc_bytes issuer)
@@ -126,7 +142,6 @@ rules_same(
 		q = next_of(b, issuer, &k);
 		if (r == NULL || q == NULL)
 			return r == q;
-	} while (
-	    same(r->record, q->record) && same(r->set->record, q->set->record));
+	} while (same(r->record, q->record) && same_rights(r->set, q->set));
 	return false;
 }

@@ -45,6 +45,7 @@ struct access_set {
 	struct ipc_bytes record, name;
 	unsigned scopes;    /* mask of enum permit_scope */
 	char *allow, *deny; /* one pattern a line; owned */
+	int64_t per_minute; /* calls of each principal; 0: the usual limit */
 };
 
 /* A document. All bytes point into `fields`. */
@@ -100,12 +101,16 @@ uint64_t issuers_until(
 /* Returns the set of the first rule that fits; NULL: none does. */
 const struct access_set *rules_set(
     const struct compiled *, const struct claims *);
+/* Returns the set of this name, or NULL. */
+const struct access_set *rules_set_named(
+    const struct compiled *, struct ipc_bytes name);
 /* Returns the scopes that a person gets: those of the set, and of the token if
  * the issuer narrows. */
 unsigned rules_scopes(
     const struct issuer *, const struct access_set *, const struct claims *);
 /* Returns whether all that the documents say about this issuer's people is the
- * same: the issuer's record, its rules in their order, and their sets. */
+ * same: the issuer's record, its rules in their order, and the rights of their
+ * sets. Nothing ends by another rate. */
 bool rules_same(
     const struct compiled *, const struct compiled *, struct ipc_bytes issuer);
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "crypto.h"
 #include "ended.h"
 #include "identities.h"
@@ -40,7 +41,8 @@ static const struct db_stmt read_all = {"tokens_read",
     "SELECT t.id, t.digest, t.name, array_to_string(t.scopes, E'\\n'),"
     " 'local' = ANY (t.listeners), 'tunnel' = ANY (t.listeners),"
     " array_to_string(t.allow, E'\\n'), array_to_string(t.deny, E'\\n'),"
-    " t.expires_at, mcpbox.setting('remote_tool_editing') = 'enabled'"
+    " t.expires_at, mcpbox.setting('remote_tool_editing') = 'enabled',"
+    " t.permission_set"
     " FROM (SELECT 1) one LEFT JOIN mcpbox.api_tokens t"
     " ON t.revoked_at IS NULL AND (t.expires_at IS NULL"
     " OR t.expires_at > clock_timestamp())",
@@ -65,26 +67,61 @@ all(struct admind *a)
 
 /* ---- the rights of a token ---- */
 
-unsigned
-token_scopes(
-    const struct admind *a, const struct token *t, enum listener listener)
+/* Returns those of these scopes that count at this listener. */
+static unsigned
+counting(const struct admind *a, unsigned scopes, enum listener listener)
 {
-	unsigned scopes = t->permit.scopes;
-
 	if (listener != LISTENER_LOCAL &&
 	    (a->tokens == NULL || !a->tokens->editing))
 		scopes &= ~(unsigned)PERMIT_EDIT;
 	return scopes;
 }
 
+unsigned
+token_scopes(
+    const struct admind *a, const struct token *t, enum listener listener)
+{
+	return counting(a, t->permit.scopes, listener);
+}
+
+void
+tokens_lack(const struct admind *a, const struct token *t,
+    enum listener listener, unsigned scope, struct lack *lack)
+{
+	lack_say(lack, t, token_scopes(a, t, listener),
+	    counting(a, t->of.scopes, listener), scope);
+}
+
 int
 token_may_call(const struct admind *a, const struct token *t,
-    enum listener listener, struct err *err)
+    enum listener listener, struct lack *lack)
 {
 	if (t == NULL || (token_scopes(a, t, listener) & PERMIT_CALL) != 0)
 		return 0;
-	return err_set(err, FAILURE_FORBIDDEN,
-	    "this token may not call tools (scope tools:call)");
+	tokens_lack(a, t, listener, PERMIT_CALL, lack);
+	return -1;
+}
+
+/* A token with `manage` may read the list of tools: it has the management tools
+ * then. */
+void
+tokens_hint(const struct admind *a, const struct token *t,
+    enum listener listener, struct token_hints *h)
+{
+	const unsigned others = 1u << MCP_LIST_PROMPTS |
+	    1u << MCP_LIST_RESOURCES | 1u << MCP_LIST_TEMPLATES;
+	unsigned has, may;
+
+	memset(h, 0, sizeof(*h));
+	if (t == NULL || t->of.scopes == 0)
+		return;
+	has = token_scopes(a, t, listener);
+	may = counting(a, t->of.scopes, listener);
+	lack_scope(h->read_scope, has, may, PERMIT_READ);
+	lack_scope(h->call_scope, has, may, PERMIT_CALL);
+	if (h->read_scope[0] != '\0')
+		h->unread = (uint8_t)(others |
+		    ((has & PERMIT_MANAGE) == 0 ? 1u << MCP_LIST_TOOLS : 0));
 }
 
 /*
@@ -134,6 +171,22 @@ by_digest(struct tokens *ts, const struct ipc_hash *digest)
 	return NULL;
 }
 
+/* Checks that the set of a token is known now. A document that is only away for
+ * a while takes no right: its tokens have to come again. */
+static int
+has_set(struct admind *a, const struct token *t, struct err *err)
+{
+	if (document_ready(a, err) == -1)
+		return err_set(err, err->failure,
+		    "the permission set %s can't be read now", t->of.name);
+	if (rules_set_named(a->access->now, ipc_str(t->of.name)) == NULL)
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "the access document lacks the permission set %s, so this "
+		    "token has no rights",
+		    t->of.name);
+	return 0;
+}
+
 struct token *
 tokens_find(struct admind *a, enum listener listener,
     struct ipc_bytes credential, struct err *err)
@@ -154,6 +207,8 @@ tokens_find(struct admind *a, enum listener listener,
 		    "this listener needs a credential that is valid here");
 		return NULL;
 	}
+	if (t->of.name[0] != '\0' && has_set(a, t, err) == -1)
+		return NULL;
 	t->used_us = now_us();
 	t->used_by = listener;
 	return t;
@@ -260,6 +315,22 @@ take(const struct pg_result *rows, int i, int column)
 	return ipc_strdup(db_bytes(rows, i, column));
 }
 
+/* Gives a token of a permission set that set's rights, none if the document
+ * lacks the set. -1: no memory. */
+static int
+take_set(struct admind *a, struct token *t)
+{
+	const struct access_set *set = a->access != NULL
+	    ? rules_set_named(a->access->now, ipc_str(t->of.name))
+	    : NULL;
+
+	t->permit.scopes = set != NULL ? set->scopes : 0;
+	t->permit.allow = strdup(set != NULL ? set->allow : "");
+	t->permit.deny = strdup(set != NULL ? set->deny : "");
+	t->of.per_minute = set != NULL ? set->per_minute : 0;
+	return t->permit.allow != NULL && t->permit.deny != NULL ? 0 : -1;
+}
+
 /* Adds a token that is not known yet. -1: no memory. */
 static int
 add(struct admind *a, const struct pg_result *rows, int i,
@@ -271,8 +342,15 @@ add(struct admind *a, const struct pg_result *rows, int i,
 
 	if (t == NULL || scopes == NULL)
 		goto fail;
-	t->permit.allow = take(rows, i, 6);
-	t->permit.deny = take(rows, i, 7);
+	if (!db_null(rows, i, 10)) {
+		if (!db_text(rows, i, 10, t->of.name, sizeof(t->of.name)) ||
+		    take_set(a, t) == -1)
+			goto fail;
+	} else {
+		t->permit.scopes = permit_scopes(scopes);
+		t->permit.allow = take(rows, i, 6);
+		t->permit.deny = take(rows, i, 7);
+	}
 	if (t->permit.allow == NULL || t->permit.deny == NULL || name.n == 0 ||
 	    name.n > TOKEN_NAME_MAX)
 		goto fail;
@@ -280,7 +358,6 @@ add(struct admind *a, const struct pg_result *rows, int i,
 	t->digest = *digest;
 	snprintf(t->principal, sizeof(t->principal), "token:%.*s", (int)name.n,
 	    (const char *)name.p);
-	t->permit.scopes = permit_scopes(scopes);
 	t->listeners = (db_bool(rows, i, 4) ? 1u << LISTENER_LOCAL : 0) |
 	    (db_bool(rows, i, 5) ? 1u << LISTENER_TUNNEL : 0);
 	t->expires_us = db_null(rows, i, 8) ? 0 : db_time_us(rows, i, 8);
@@ -411,6 +488,76 @@ tokens_notified(struct admind *a, const char *payload)
 	} else {
 		tokens_load(a, NULL, NULL);
 	}
+}
+
+/* ---- another access document ---- */
+
+static bool
+same_rights(const struct permit *x, const struct permit *y)
+{
+	return x->scopes == y->scopes && strcmp(x->allow, y->allow) == 0 &&
+	    strcmp(x->deny, y->deny) == 0;
+}
+
+/*
+ * Puts a token with other rights in the place of one. Jobs keep the token that
+ * they began with; of a token that loses a right they end, at their next step.
+ * A token that only gains is not disturbed: gateways ask for its identity
+ * again, since they hear of every document (GW_ACCESS).
+ */
+static void
+replace(struct admind *a, struct token *t, struct token *by)
+{
+	by->id = t->id;
+	by->digest = t->digest;
+	memcpy(by->principal, t->principal, sizeof(by->principal));
+	by->listeners = t->listeners;
+	by->expires_us = t->expires_us;
+	by->used_us = t->used_us;
+	by->used_by = t->used_by;
+	by->seen = t->seen;
+	tokens_name_set(a, by);
+	LIST_INSERT_BEFORE(t, by, chain);
+	LIST_REMOVE(t, chain);
+	t->gone = true;
+	if (!permit_covers(&by->permit, &t->permit)) {
+		log_call(LOG_LV_INFO, "token_changed", NULL, t->principal,
+		    "its permission set %s lost a right", t->of.name);
+		ended_jobs(a, t->principal);
+		ended_runs_of(a, t->principal);
+		ended_tell(a, &t->digest, t->principal, NULL, NULL);
+	}
+	token_unref(t);
+}
+
+void
+tokens_judge_again(struct admind *a)
+{
+	struct token *t, *next, *by;
+
+	for (int i = 0; a->tokens != NULL && i < CHAINS; i++)
+		for (t = LIST_FIRST(&a->tokens->chains[i]); t != NULL;
+		    t = next) {
+			next = LIST_NEXT(t, chain);
+			if (t->of.name[0] == '\0')
+				continue;
+			by = token_new(t->share);
+			if (by != NULL)
+				by->of = t->of;
+			if (by == NULL || take_set(a, by) == -1) {
+				/* Better no rights than those of a former
+				 * document; a later reading brings it back. */
+				token_unref(by);
+				tokens_end(a, t, "out of memory");
+				continue;
+			}
+			if (!same_rights(&by->permit, &t->permit)) {
+				replace(a, t, by);
+			} else {
+				t->of = by->of;
+				token_unref(by);
+			}
+		}
 }
 
 /* ---- time ---- */

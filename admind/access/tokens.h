@@ -10,6 +10,7 @@
 #ifndef TOKENS_H
 #define TOKENS_H
 
+#include "lack.h"
 #include "op.h"
 #include "token.h"
 
@@ -45,12 +46,25 @@ unsigned token_scopes(
 /* Checks that the token may call tools, get prompts and read resources. A
  * client without a token (NULL) may do so. 0, or -1 with the refusal. */
 int token_may_call(
-    const struct admind *, const struct token *, enum listener, struct err *);
+    const struct admind *, const struct token *, enum listener, struct lack *);
+/* Says that the token lacks this one of enum permit_scope. */
+void tokens_lack(const struct admind *, const struct token *, enum listener,
+    unsigned scope, struct lack *);
+/* Fields of IDENTITY: a gateway refuses requests without a job by them. */
+struct token_hints {
+	uint8_t unread;
+	char read_scope[PERMIT_WORDS_MAX + 1], call_scope[PERMIT_WORDS_MAX + 1];
+};
+void tokens_hint(const struct admind *, const struct token *, enum listener,
+    struct token_hints *);
 
 /* Ends a token: forgets it, cancels its calls and tells the gateways. why goes
  * to the log. */
 void tokens_end(struct admind *, struct token *, const char *why);
 struct token *tokens_by_id(struct admind *, const struct ipc_id *);
+/* Gives API tokens of permission sets the rights that the sets have by the
+ * document that holds now. Ends the work of a token that loses one. */
+void tokens_judge_again(struct admind *);
 /* Names a token's permission set at each listener, by its rights. */
 void tokens_name_set(const struct admind *, struct token *);
 

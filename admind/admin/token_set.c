@@ -24,7 +24,8 @@
 
 static const struct db_stmt create_row = {"token_create",
     "SELECT mcpbox.token_create($1::uuid, $2::text, $3::bytea, $4::text,"
-    " $5::text, $6::text, $7::text, $8::timestamptz, $9::text)",
+    " $5::text, $6::text, $7::text, $8::timestamptz, $9::text,"
+    " $10::text)",
     DB_SURE};
 static const struct db_stmt revoke_row = {"token_revoke",
     "SELECT id, digest, shown FROM mcpbox.token_revoke($1::text, $2::text,"
@@ -53,7 +54,7 @@ text(const struct op *op, unsigned i)
 
 /* The texts in op->buf, in this order. JSON is there after the token was
  * made. */
-enum { NAME, SCOPES, LISTENERS, ALLOW, DENY, SECRET, JSON };
+enum { NAME, SCOPES, LISTENERS, ALLOW, DENY, SECRET, SET, JSON };
 
 /* Answers after this process has read the token, so that the token works as
  * soon as its owner gets it. */
@@ -102,6 +103,7 @@ store(struct op *op)
 	db_p_str(&p, text(op, DENY));
 	db_p_time_us(&p, op->number);
 	db_p_str(&p, op->actor);
+	db_p_str(&p, text(op, SET));
 	db_query(op->a->db, &create_row, &p, created, op);
 }
 
@@ -135,6 +137,7 @@ create(struct link *l, struct ipc_frame *f)
 	put(op, m.allow);
 	put(op, m.deny);
 	put(op, ipc_str(secret));
+	put(op, m.set);
 	explicit_bzero(random, sizeof(random));
 	explicit_bzero(secret, sizeof(secret));
 	if (op->buf.failed)

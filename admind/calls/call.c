@@ -118,11 +118,11 @@ begin(struct job *j)
 static void
 admitted(struct job *j)
 {
-	struct err err;
+	struct lack lack;
 
 	if (!name_is_management(j->tool)) {
-		if (token_may_call(j->a, j->token, j->listener, &err) == -1)
-			job_refuse(j, err.failure, err.text);
+		if (token_may_call(j->a, j->token, j->listener, &lack) == -1)
+			job_refuse_lack(j, &lack);
 		else
 			lookup_run(j);
 	} else if (j->method == CALL_TOOL) {

@@ -13,6 +13,7 @@
 #include "inner.h"
 #include "intent.h"
 #include "jobs.h"
+#include "lack.h"
 #include "limits.h"
 #include "log.h"
 #include "object.h"
@@ -437,8 +438,11 @@ job_refuse_data(
 		close_row(j, &e);
 	}
 	(void)job_enter(j, JOB_DONE);
-	link_refuse_later(
-	    j->link, j->request, failure, message, j->retry_ms, data);
+	if (j->lack != NULL)
+		link_refuse_lack(j->link, j->request, j->lack);
+	else
+		link_refuse_later(
+		    j->link, j->request, failure, message, j->retry_ms, data);
 	inner_refused(j, failure, message);
 	job_free(j);
 }
@@ -447,4 +451,11 @@ void
 job_refuse(struct job *j, enum failure failure, const char *message)
 {
 	job_refuse_data(j, failure, message, "");
+}
+
+void
+job_refuse_lack(struct job *j, const struct lack *lack)
+{
+	j->lack = lack;
+	job_refuse(j, FAILURE_FORBIDDEN, lack->text);
 }

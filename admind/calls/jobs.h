@@ -22,6 +22,8 @@ void job_refuse(struct job *, enum failure, const char *message);
  * error's data. */
 void job_refuse_data(
     struct job *, enum failure, const char *message, const char *data);
+/* Refuses the job because its token lacks a scope (lack.h). */
+void job_refuse_lack(struct job *, const struct lack *);
 /* Answers an isError result and ends the job. list: JSON text or empty. Prompts
  * and resources have no isError results, so their jobs get a REFUSED with the
  * list as data. */

@@ -8,6 +8,7 @@
  *
  * A hostile admind gains nothing here: it decides about calls anyway.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "limits.h"
 #include "log.h"
 #include "table.h"
+#include "token.h"
 
 enum {
 	RATES_MAX = 4096,  /* the most leases; a new one takes the place of the
@@ -46,6 +48,8 @@ struct rate {
 	int64_t lease; /* tokens to ask for at a time */
 	bool asking;   /* a lease is under way */
 	int64_t per_minute;
+	int64_t of_set; /* the permission set's limit that the lease is under;
+			 * 0: the limit is another */
 	/* Times in ms since boot. used: the last use. none_until: before this
 	 * time the database has no token. free_until: until this time no limit
 	 * applies, or no tool has this name. */
@@ -72,7 +76,7 @@ static const char *const scopes[] = {"principal", "tool", "listener"};
 
 static const struct db_stmt lease = {"rate_lease",
     "SELECT granted, wait_ms, per_minute, burst"
-    " FROM mcpbox.rate_lease($1::text, $2::text, $3::int8)",
+    " FROM mcpbox.rate_lease($1::text, $2::text, $3::int8, $4::int8)",
     DB_SURE};
 static const struct db_stmt give_back = {"rate_return",
     "SELECT mcpbox.rate_return($1::text, $2::text, $3::int8)", DB_SURE};
@@ -137,20 +141,38 @@ general(const struct rates *all, enum rate_scope scope, const char *subject,
 	}
 }
 
+/* Returns the limit of a subject's own, or NULL. */
+static const struct own *
+own_of(const struct rates *all, enum rate_scope scope, const char *subject)
+{
+	struct own key = {
+	    .scope = scope, .subject = (char *)(uintptr_t)subject};
+
+	return all->nown > 0
+	    ? bsearch(&key, all->own, all->nown, sizeof(*all->own), compare)
+	    : NULL;
+}
+
+/* Returns the limit that the job's permission set gives to its principal; 0:
+ * another limit applies. A principal's own limit goes before. */
+static int64_t
+of_set(const struct rates *all, enum rate_scope scope, const struct job *j)
+{
+	return scope == RATE_PRINCIPAL && j->token != NULL &&
+		own_of(all, scope, j->principal) == NULL
+	    ? j->token->of.per_minute
+	    : 0;
+}
+
 /* Returns whether a limit applies, as far as this process knows. */
 static bool
 limited(const struct rates *all, enum rate_scope scope, const char *subject,
     enum listener l)
 {
-	struct own key = {
-	    .scope = scope, .subject = (char *)(uintptr_t)subject};
-	const struct own *own = NULL;
+	const struct own *own = own_of(all, scope, subject);
 
 	if (!all->known)
 		return db_is_up(all->a->db);
-	if (all->nown > 0)
-		own = bsearch(
-		    &key, all->own, all->nown, sizeof(*all->own), compare);
 	return (own != NULL ? own->per_minute
 			    : general(all, scope, subject, l)) > 0;
 }
@@ -224,9 +246,20 @@ get(struct rates *all, enum rate_scope scope, const char *subject)
 
 static void step(struct job *);
 
+/* Lets the next lease follow another limit: gives the tokens of the former one
+ * back, and forgets the answers of the database about it. */
+static void
+begin_again(struct rate *r)
+{
+	return_tokens(r, 0);
+	r->none_until = r->free_until = 0;
+	r->lease = 1;
+}
+
 static void
 refuse(struct job *j, const struct rate *r, uint64_t now)
 {
+	char text[128] = "you call too often";
 	struct buf data;
 	struct jsonw w;
 
@@ -236,12 +269,19 @@ refuse(struct job *j, const struct rate *r, uint64_t now)
 	jsonw_kv_str(&w, "limited", scopes[r->scope]);
 	jsonw_kv_str(&w, "subject", r->subject);
 	jsonw_kv_int(&w, "per_minute", r->per_minute);
+	if (r->of_set > 0) {
+		jsonw_kv_str(&w, "permission_set", j->token->of.name);
+		snprintf(text, sizeof(text),
+		    "you call too often: the permission set %s permits %lld "
+		    "calls a minute",
+		    j->token->of.name, (long long)r->of_set);
+	}
 	buf_putc(&data, '\0');
 	j->retry_ms = r->none_until > now ? r->none_until - now : 1;
 	job_refuse_data(j, FAILURE_RATE_LIMITED,
 	    r->scope == RATE_TOOL ? "this tool is called too often"
 		: r->scope == RATE_PRINCIPAL
-		? "you call too often"
+		? text
 		: "too many calls come by this listener",
 	    data.failed ? "" : (const char *)data.p + 1);
 	buf_free(&data);
@@ -296,6 +336,7 @@ ask_lease(struct rate *r)
 	db_p_str(&p, scopes[r->scope]);
 	db_p_str(&p, r->subject);
 	db_p_i64(&p, r->lease > r->nwaiting ? r->lease : r->nwaiting);
+	db_p_i64(&p, r->of_set);
 	db_query(r->all->a->db, &lease, &p, leased, r);
 }
 
@@ -309,6 +350,7 @@ step(struct job *j)
 	struct rates *all = j->rates;
 	uint64_t now = now_boot_ms();
 	const char *subject;
+	int64_t set;
 	struct rate *r;
 
 	for (; j->rate_at < j->rate_end && j->rate_at < RATE_SCOPES;
@@ -316,7 +358,8 @@ step(struct job *j)
 		subject = j->rate_at == RATE_TOOL  ? j->tool
 		    : j->rate_at == RATE_PRINCIPAL ? j->principal
 						   : listener_name(j->listener);
-		if (!limited(all, j->rate_at, subject, j->listener))
+		set = of_set(all, j->rate_at, j);
+		if (set == 0 && !limited(all, j->rate_at, subject, j->listener))
 			continue;
 		r = get(all, j->rate_at, subject);
 		if (r == NULL) {
@@ -324,6 +367,11 @@ step(struct job *j)
 			return;
 		}
 		r->used = now;
+		/* Another document holds, or the person has two sets. */
+		if (r->of_set != set) {
+			begin_again(r);
+			r->of_set = set;
+		}
 		if (r->free_until > now)
 			continue;
 		if (r->tokens == 0 && r->none_until > now) {
@@ -396,11 +444,8 @@ rates_set(struct rates *all, const struct pg_result *rows)
 	all->own = own;
 	all->nown = n;
 	all->known = true;
-	TAILQ_FOREACH(r, &all->order, order) {
-		return_tokens(r, 0);
-		r->none_until = r->free_until = 0;
-		r->lease = 1;
-	}
+	TAILQ_FOREACH(r, &all->order, order)
+		begin_again(r);
 	return;
 memory:
 	free_own(own, n);

@@ -309,6 +309,7 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	struct ipc_bytes credential;
 	struct ipc_id id;
 	struct auth who;
+	struct lack lack;
 	struct err err;
 	uint8_t via;
 	struct op *op;
@@ -343,9 +344,12 @@ tasks_message(struct link *l, struct ipc_frame *f)
 		return 0;
 	if (auth_principal(l->a, l->listener, via, credential, &who, &err) ==
 		-1 ||
-	    token_may_call(l->a, who.token, l->listener, &err) == -1 ||
 	    op_count(op, who.token, &err) == -1) {
 		op_refuse_err(op, &err);
+		return 0;
+	}
+	if (token_may_call(l->a, who.token, l->listener, &lack) == -1) {
+		op_refuse_lack(op, &lack);
 		return 0;
 	}
 	memcpy(op->actor, who.principal, sizeof(op->actor));

@@ -8,6 +8,7 @@
 
 struct hold;
 struct inner;
+struct lack;
 struct manage_tool;
 struct rates;
 
@@ -60,6 +61,7 @@ struct job {
 	void (*admitted)(struct job *);
 	bool known;        /* the tokens of tool and listener were taken */
 	uint64_t retry_ms; /* hint in a refusal; 0: the failure's default */
+	const struct lack *lack; /* while it is refused for lack of a scope */
 
 	/* --- calls of user tools (call.c) --- */
 	struct ipc_id version_id, tool_id, server_id;

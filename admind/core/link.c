@@ -1,6 +1,7 @@
 /* Connections, and answers to their peers. See op.h. */
 #include <stdlib.h>
 
+#include "lack.h"
 #include "op.h"
 
 struct link *
@@ -68,6 +69,17 @@ link_refuse_later(struct link *l, uint64_t request, enum failure f,
 	    .message = ipc_str(message),
 	    .retry_after_ms = retry_ms != 0 ? retry_ms : retry_after(f),
 	    .data = ipc_str(data)};
+
+	if (l->peer != NULL)
+		(void)ipc_answer(l->peer, request, IPC_REFUSED, &m);
+}
+
+void
+link_refuse_lack(struct link *l, uint64_t request, const struct lack *lack)
+{
+	struct ipc_refused m = {.failure = FAILURE_FORBIDDEN,
+	    .message = ipc_str(lack->text),
+	    .scope = ipc_str(lack->scope)};
 
 	if (l->peer != NULL)
 		(void)ipc_answer(l->peer, request, IPC_REFUSED, &m);

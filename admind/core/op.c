@@ -84,6 +84,13 @@ op_refuse_err(struct op *op, const struct err *err)
 }
 
 void
+op_refuse_lack(struct op *op, const struct lack *lack)
+{
+	link_refuse_lack(op->link, op->request, lack);
+	op_free(op);
+}
+
+void
 op_db_ok(void *arg, const struct pg_result *rows, const struct err *err)
 {
 	struct op *op = arg;

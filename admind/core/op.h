@@ -34,6 +34,10 @@ void link_refuse(
 void link_refuse_later(struct link *, uint64_t request, enum failure,
     const char *message, uint64_t retry_ms, const char *data);
 
+/* Refuses a request whose token lacks a scope (lack.h). */
+struct lack;
+void link_refuse_lack(struct link *, uint64_t request, const struct lack *);
+
 /* A request in work that is not a job. */
 struct op {
 	struct admind *a;
@@ -62,6 +66,7 @@ void op_answer(struct op *, enum ipc_type, const void *msg);
 void op_ok(struct op *);
 void op_refuse(struct op *, enum failure, const char *message);
 void op_refuse_err(struct op *, const struct err *);
+void op_refuse_lack(struct op *, const struct lack *);
 /* A db_cb for statements: answers OK, or refuses with the statement's error. */
 void op_db_ok(void *op, const struct pg_result *, const struct err *);
 

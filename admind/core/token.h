@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <sys/queue.h>
+#include "access_fields.h"
 #include "admind.h"
 #include "permit.h"
 
@@ -38,6 +39,17 @@ struct share {
 	size_t bytes; /* of the arguments of its jobs */
 };
 
+/* The permission set of the access document that a token's rights are of. */
+struct token_of {
+	/* The set's name, also if the document lacks it; "": the token has
+	 * rights of its own. */
+	char name[ACCESS_NAME_MAX + 1];
+	/* The set's scopes, if a person may get another token with them; else
+	 * 0. */
+	unsigned scopes;
+	int64_t per_minute; /* calls of one principal; 0: the usual limit */
+};
+
 struct token {
 	LIST_ENTRY(token) chain;           /* of an API token */
 	struct ipc_id id;                  /* of an API token */
@@ -46,6 +58,7 @@ struct token {
 	unsigned listeners;                /* mask of 1 << enum listener */
 	uint64_t expires_us;               /* 0: never */
 	struct permit permit;              /* owns its texts */
+	struct token_of of;
 	/* Names of the permission set, one for each listener. */
 	char set[LISTENER_TUNNEL + 1][TOKEN_SET_LEN + 1];
 	uint64_t used_us; /* time of the last use, if not yet in the database;

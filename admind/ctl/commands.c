@@ -106,12 +106,13 @@ static const struct command commands[] = {
 	"tools made of an OpenAPI document",
 	"openapi SERVER FILE [base_url=URL] [OPERATION ...]"},
     {NULL, 0, 0, NULL, NULL, "Who may come in, and how much", NULL},
-    {"tokens", 1, 8, tokens_command, "* reason key",
+    {"tokens", 1, 8, tokens_command, "* reason key set",
 	"API tokens of clients from elsewhere",
 	"tokens\n"
 	"tokens list [--state active|expired|revoked]\n"
 	"tokens show TOKEN\n"
 	"tokens create NAME [scopes=...] [listeners=...] [allow=...] [deny=...] [expires=DAYSd|never]\n"
+	"tokens create NAME --set SET [listeners=...] [expires=DAYSd|never]\n"
 	"tokens revoke TOKEN [REASON]"},
     {"access", 1, 3, access_command, "yes",
 	"who may come in with a signed token of which issuer",

@@ -40,6 +40,8 @@ static const struct {
     {"username", "NAME", "an administrator's name", AT(username), TEXT, false},
     {"password-file", "FILE", "the password, instead of asking for it",
 	AT(password_file), TEXT, false},
+    {"set", "NAME", "a permission set of the access document", AT(set), TEXT,
+	false},
     {"role", "ROLE", "administrator, reviewer or viewer", AT(role), TEXT,
 	false},
     {"database", "URL", "a PostgreSQL elsewhere, or local", AT(database), TEXT,

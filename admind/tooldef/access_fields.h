@@ -22,8 +22,9 @@ enum {
 	ACCESS_SETS_MAX = 64,
 	ACCESS_PATTERNS_MAX = 256, /* allow or deny of a set, as a token's */
 	ACCESS_URL_MAX = 512,
-	ACCESS_NAME_MAX = 32,   /* an issuer's or a set's name */
-	ACCESS_VALUE_MAX = 254, /* an e-mail address, RFC 5321 */
+	ACCESS_NAME_MAX = 32,      /* an issuer's or a set's name */
+	ACCESS_VALUE_MAX = 254,    /* an e-mail address, RFC 5321 */
+	ACCESS_RATE_MAX = 6000000, /* calls a minute, as rate_limits has them */
 	/* Bounds of a token. */
 	JWT_MAX = 8 * 1024,  /* bytes; proxies allow about as much */
 	JWT_SUB_MAX = 200,   /* "oidc:" NAME ":" SUB fits a principal */
@@ -102,7 +103,9 @@ enum set_field {
 	SET_NAME = 1,
 	SET_SCOPE = 2, /* one each, as API tokens have them */
 	SET_ALLOW = 3, /* patterns, one each, as API tokens have them */
-	SET_DENY = 4
+	SET_DENY = 4,
+	SET_RATE = 5 /* u64, 1 to ACCESS_RATE_MAX calls a minute of each
+		      * principal; absent: the usual limit */
 };
 
 /* CHECK_JWT. */

@@ -38,26 +38,76 @@ line(const char **at, size_t *n)
 	return p;
 }
 
+static const struct {
+	const char *word;
+	unsigned scope, implied;
+} scopes_known[] = {{"tools:read", PERMIT_READ, 0},
+    {"tools:call", PERMIT_CALL, PERMIT_READ}, {"manage", PERMIT_MANAGE, 0},
+    {"manage:edit", PERMIT_EDIT, PERMIT_MANAGE}};
+
+enum { SCOPES_KNOWN = sizeof(scopes_known) / sizeof(scopes_known[0]) };
+
 unsigned
 permit_scopes(const char *words)
 {
-	static const struct {
-		const char *word;
-		unsigned mask;
-	} all[] = {{"tools:read", PERMIT_READ},
-	    {"tools:call", PERMIT_CALL | PERMIT_READ},
-	    {"manage", PERMIT_MANAGE},
-	    {"manage:edit", PERMIT_EDIT | PERMIT_MANAGE}};
 	unsigned mask = 0;
 	const char *p;
 	size_t n;
 
 	while ((p = line(&words, &n)) != NULL)
-		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-			if (strlen(all[i].word) == n &&
-			    memcmp(all[i].word, p, n) == 0)
-				mask |= all[i].mask;
+		for (size_t i = 0; i < SCOPES_KNOWN; i++)
+			if (strlen(scopes_known[i].word) == n &&
+			    memcmp(scopes_known[i].word, p, n) == 0)
+				mask |= scopes_known[i].scope |
+				    scopes_known[i].implied;
 	return mask;
+}
+
+void
+permit_put_scopes(struct buf *b, unsigned scopes)
+{
+	const char *space = "";
+
+	for (size_t i = 0; i < SCOPES_KNOWN; i++)
+		if ((scopes & scopes_known[i].scope) != 0) {
+			buf_puts(b, space);
+			buf_puts(b, scopes_known[i].word);
+			space = " ";
+		}
+}
+
+/* Returns whether a list has this line. */
+static bool
+has_line(const char *list, const char *word, size_t len)
+{
+	const char *p;
+	size_t n;
+
+	while ((p = line(&list, &n)) != NULL)
+		if (n == len && memcmp(p, word, n) == 0)
+			return true;
+	return false;
+}
+
+/* Returns whether each line of `part` is in `whole`. */
+static bool
+has_lines(const char *whole, const char *part)
+{
+	const char *p;
+	size_t n;
+
+	while ((p = line(&part, &n)) != NULL)
+		if (!has_line(whole, p, n))
+			return false;
+	return true;
+}
+
+bool
+permit_covers(const struct permit *is, const struct permit *was)
+{
+	return (was->scopes & ~is->scopes) == 0 &&
+	    (has_line(is->allow, "*", 1) || has_lines(is->allow, was->allow)) &&
+	    has_lines(was->deny, is->deny);
 }
 
 /* Returns whether p is the text `a` followed by `b` followed by `c`. */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "buf.h"
 #include "failure.h"
 #include "ipc.h"
 
@@ -18,6 +19,9 @@ enum permit_scope {
 	PERMIT_EDIT = 8    /* manage:edit: all of these; implies MANAGE */
 };
 
+/* Bytes of all words and the spaces between them. */
+enum { PERMIT_WORDS_MAX = 10 + 1 + 10 + 1 + 6 + 1 + 11 };
+
 struct permit {
 	unsigned scopes;
 	/* One pattern per line, or "": `*`, `server__*`, `server__name`, or the
@@ -28,6 +32,14 @@ struct permit {
 /* Reads "tools:call\nmanage" into a mask, with the implied scopes. Unknown
  * words are ignored. */
 unsigned permit_scopes(const char *words);
+
+/* Appends the words of a mask, with spaces between them. At most
+ * PERMIT_WORDS_MAX bytes. */
+void permit_put_scopes(struct buf *, unsigned scopes);
+
+/* Returns whether `is` has every right of `was`. Patterns are compared as they
+ * are written, so the answer may be false for two lists that mean the same. */
+bool permit_covers(const struct permit *is, const struct permit *was);
 
 /* Returns whether every name is permitted. Then nothing needs to be
  * filtered. */

@@ -181,11 +181,18 @@ void
 manage_start(struct job *j)
 {
 	const struct management_tool *tool = management_tool(ipc_str(j->tool));
+	unsigned scope = permit_tool(j->tool)->scope;
 	const char *sentence;
+	struct lack lack;
 
 	j->manage = tool_named(ipc_str(j->tool));
 	if (tool == NULL || j->manage == NULL) {
 		job_refuse(j, FAILURE_UNKNOWN_TOOL, "no tool has this name");
+		return;
+	}
+	if (j->token != NULL && (j->token->permit.scopes & scope) == 0) {
+		tokens_lack(j->a, j->token, j->listener, scope, &lack);
+		job_refuse_lack(j, &lack);
 		return;
 	}
 	if (j->token != NULL &&

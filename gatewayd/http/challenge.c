@@ -4,6 +4,13 @@
  * characters that RFC 6750 section 3 permits are left. So no client can write
  * into another field, or make its user's browser go elsewhere.
  *
+ * A client that reads insufficient_scope signs its user in again, with the
+ * union of the scopes that it had and those of the challenge (MCP 2026-07-28,
+ * step-up authorization). So the error is there only if that helps, and the
+ * challenge has all scopes at once (docs/decisions/0100). Else the field has
+ * the realm alone and the text is in the body: the client has nothing to try.
+ * An API token is of no issuer; it keeps the error of RFC 6750 without scopes.
+ *
  * Without word from admind the address of the metadata is left out. A client
  * then tries the well-known paths, which say when to come again.
  */
@@ -32,27 +39,31 @@ challenge_text(const char *why, char out[CHALLENGE_TEXT_MAX + 1])
 
 void
 challenge_add(const struct gateway *gw, struct httpd_req *req,
-    enum challenge kind, const char *why)
+    enum challenge kind, const char *why, const char *scope)
 {
 	const struct gw_access *a = &gw->access;
+	bool invalid = kind == CHALLENGE_INVALID;
 	char text[CHALLENGE_TEXT_MAX + 1];
 	struct buf b;
 
 	buf_init(&b, FIELD_MAX);
 	buf_puts(&b, "Bearer realm=\"mcpbox\"");
-	if (a->told && a->resource_metadata[0] != '\0') {
+	if (kind != CHALLENGE_NEVER && a->told &&
+	    a->resource_metadata[0] != '\0') {
 		buf_putf(
 		    &b, ", resource_metadata=\"%s\"", a->resource_metadata);
-		if (kind != CHALLENGE_SCOPE && a->scope[0] != '\0')
+		if ((kind == CHALLENGE_NONE || invalid) && a->scope[0] != '\0')
 			buf_putf(&b, ", scope=\"%s\"", a->scope);
 	}
-	if (kind == CHALLENGE_SCOPE) {
+	if (kind == CHALLENGE_MORE)
+		buf_putf(&b, ", scope=\"%s\"", scope);
+	if (kind == CHALLENGE_SCOPE || kind == CHALLENGE_MORE)
 		buf_puts(&b, ", error=\"insufficient_scope\"");
-	} else if (kind == CHALLENGE_INVALID) {
+	else if (invalid)
+		buf_puts(&b, ", error=\"invalid_token\"");
+	if (kind == CHALLENGE_MORE || invalid) {
 		challenge_text(why, text);
-		buf_putf(&b,
-		    ", error=\"invalid_token\", error_description=\"%s\"",
-		    text);
+		buf_putf(&b, ", error_description=\"%s\"", text);
 	}
 	buf_putc(&b, '\0');
 	/* Without memory the client still learns the scheme. */

@@ -90,9 +90,8 @@ read_assertion(
 	return check_length(assertion, "Cf-Access-Jwt-Assertion", no);
 }
 
-/* Tells whether a bearer token has the form of an API token. */
-static bool
-is_api_token(const char *bearer)
+bool
+credential_is_api_token(const char *bearer)
 {
 	return strncmp(bearer + strspn(bearer, " "), API_TOKEN_PREFIX,
 		   strlen(API_TOKEN_PREFIX)) == 0;
@@ -110,7 +109,7 @@ is_foreign(const struct gateway *gw, const char *bearer)
 		if (*p == '.')
 			dots++;
 	return gw->listener == LISTENER_TUNNEL && dots != 2 &&
-	    !is_api_token(bearer);
+	    !credential_is_api_token(bearer);
 }
 
 int
@@ -122,7 +121,7 @@ credential_read(const struct gateway *gw, const struct http1_request *r,
 	    after_scheme(http1_field(r, "authorization", NULL));
 
 	if (assertion != NULL && bearer != NULL && gw->access.told) {
-		if (!gw->access.assertion && is_api_token(bearer))
+		if (!gw->access.assertion && credential_is_api_token(bearer))
 			assertion = NULL;
 		else if (gw->access.assertion && is_foreign(gw, bearer))
 			bearer = NULL;

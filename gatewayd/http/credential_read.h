@@ -18,6 +18,9 @@
 int credential_read(const struct gateway *, const struct http1_request *,
     const char **text, enum credential_via *via, struct refusal *);
 
+/* Tells whether this has the form of an API token. */
+bool credential_is_api_token(const char *);
+
 /* Tells whether the request lacks every field that is read at this listener.
  * If a credential is required, such a request is refused without a question
  * to admind. An assertion counts until admind has said that this listener reads

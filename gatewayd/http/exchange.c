@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "challenge.h"
+#include "credential_read.h"
 #include "exchange.h"
 #include "httpd_stream.h"
 #include "ids.h"
@@ -73,6 +74,20 @@ exchange_to(const struct exchange *ex)
 
 	return (struct answer_to){ex->m.id, ex->m.modern,
 	    !ex->m.modern && (ex->members.array || rev < MCP_REV_2025_11_25)};
+}
+
+/* Returns which challenge goes with a refusal of this status, 401 or 403. */
+static enum challenge
+challenge_for(const struct exchange *ex, const struct refusal *r, int status)
+{
+	if (status == 401)
+		return ex->unread || ex->credential.text[0] != '\0'
+		    ? CHALLENGE_INVALID
+		    : CHALLENGE_NONE;
+	if (r->scope[0] != '\0')
+		return CHALLENGE_MORE;
+	return credential_is_api_token(ex->credential.text) ? CHALLENGE_SCOPE
+							    : CHALLENGE_NEVER;
 }
 
 /* Answers with a constant: memory ran out while an answer was built. */
@@ -187,12 +202,8 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 	/* A stream that was begun has no more header fields. */
 	if ((status == 401 || status == 403) && ex->req != NULL &&
 	    !ex->streaming)
-		challenge_add(ex->gw, ex->req,
-		    status == 403 ? CHALLENGE_SCOPE
-			: ex->unread || ex->credential.text[0] != '\0'
-			? CHALLENGE_INVALID
-			: CHALLENGE_NONE,
-		    r->message);
+		challenge_add(ex->gw, ex->req, challenge_for(ex, r, status),
+		    r->message, r->scope);
 	buf_init(&b, ANSWER_MAX);
 	/* Only tools/call has isError results. */
 	if (fi->side == FAILURE_TOOL && to.id.n > 0 &&
@@ -202,6 +213,18 @@ exchange_refuse(struct exchange *ex, const struct refusal *r)
 		answer_error(&b, &to, r->failure, r->message, r->retry_after_ms,
 		    r->data);
 	exchange_answer(ex, status, &b);
+}
+
+bool
+exchange_may_read(struct exchange *ex, unsigned lists)
+{
+	struct refusal no;
+
+	if ((ex->who.unread & lists) == 0)
+		return true;
+	refusal_scope(&no, ex->who.read_scope);
+	exchange_refuse(ex, &no);
+	return false;
 }
 
 void

@@ -79,6 +79,10 @@ void exchange_gone(struct exchange *);
 void exchange_answer(struct exchange *, int status, struct buf *b);
 /* Answers with a refusal, through exchange_answer. */
 void exchange_refuse(struct exchange *, const struct refusal *);
+/* Returns whether the sender may read one of these lists: mask of 1 << enum
+ * mcp_list. If another token of the sender could, answers with the scopes to
+ * ask for, and returns false. */
+bool exchange_may_read(struct exchange *, unsigned lists);
 /* Answers with an error and the HTTP status given. data: further members of the
  * error's data, as JSON, or NULL. */
 void exchange_error(struct exchange *, int status, enum failure,

@@ -182,7 +182,7 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	 * never has a credential (Fetch, CORS-preflight fetch). */
 	if (gw->listener == LISTENER_TUNNEL && r->method != HTTP1_OPTIONS &&
 	    credential_read_none(gw, r)) {
-		challenge_add(gw, req, CHALLENGE_NONE, NULL);
+		challenge_add(gw, req, CHALLENGE_NONE, NULL, NULL);
 		refuse(req, 401, FAILURE_UNAUTHENTICATED,
 		    "A credential is required.");
 		return;

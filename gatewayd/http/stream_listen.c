@@ -194,6 +194,9 @@ stream_listen(struct exchange *ex)
 		exchange_error(ex, 406, FAILURE_INVALID_REQUEST,
 		    "Accept must list text/event-stream: the answer is one.",
 		    NULL);
+	else if (ex->m.listen.uris.n > 0 &&
+	    !exchange_may_read(ex, 1u << MCP_LIST_RESOURCES))
+		return;
 	else if (ex->m.listen.uris.n > 0)
 		catalogue_ask(
 		    ex->gw, ex->who.permission_set, listen_looked, ex);

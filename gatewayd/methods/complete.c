@@ -107,5 +107,6 @@ complete(void *arg, const struct catalogue *c, const struct refusal *no)
 void
 complete_serve(struct exchange *ex)
 {
-	catalogue_ask(ex->gw, ex->who.permission_set, complete, ex);
+	if (exchange_may_read(ex, 1u << MCP_LIST_PROMPTS))
+		catalogue_ask(ex->gw, ex->who.permission_set, complete, ex);
 }

@@ -195,5 +195,10 @@ listed(void *arg, const struct catalogue *c, const struct refusal *no)
 void
 listing_serve(struct exchange *ex)
 {
-	catalogue_ask(ex->gw, ex->who.permission_set, listed, ex);
+	size_t i;
+
+	for (i = 0; lists[i].method != ex->m.method; i++)
+		;
+	if (exchange_may_read(ex, 1u << lists[i].list))
+		catalogue_ask(ex->gw, ex->who.permission_set, listed, ex);
 }

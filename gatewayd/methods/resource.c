@@ -121,7 +121,16 @@ found(void *arg, const struct catalogue *c, const struct refusal *no)
 void
 resource_read(struct exchange *ex)
 {
-	catalogue_ask(ex->gw, ex->who.permission_set, found, ex);
+	struct refusal no;
+
+	/* A token that may not read finds no resource, so admind would not be
+	 * asked whether it may call. */
+	if (ex->who.call_scope[0] == '\0') {
+		catalogue_ask(ex->gw, ex->who.permission_set, found, ex);
+		return;
+	}
+	refusal_scope(&no, ex->who.call_scope);
+	exchange_refuse(ex, &no);
 }
 
 /* ---- subscriptions of legacy sessions ---- */
@@ -180,7 +189,9 @@ resource_subscribe(struct exchange *ex)
 		return;
 	}
 	if (ex->m.method == MCP_RESOURCES_SUBSCRIBE) {
-		catalogue_ask(ex->gw, ex->who.permission_set, subscribed, ex);
+		if (exchange_may_read(ex, 1u << MCP_LIST_RESOURCES))
+			catalogue_ask(
+			    ex->gw, ex->who.permission_set, subscribed, ex);
 		return;
 	}
 	if (mcp_json_text(ex->m.uri, uri, sizeof(uri)) == 0)

@@ -23,6 +23,16 @@ is_quotable(struct ipc_bytes s, size_t max, bool spaces)
 }
 
 void
+gw_access_scopes(struct ipc_bytes words, char *out)
+{
+	size_t n = is_quotable(words, GW_SCOPES_MAX, true) ? words.n : 0;
+
+	if (n > 0)
+		memcpy(out, words.p, n);
+	out[n] = '\0';
+}
+
+void
 gw_access_forget(struct gateway *gw)
 {
 	struct gw_access *a = &gw->access;

@@ -138,6 +138,9 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		if (m.left_ms > 0)
 			who.until_ms = now_boot_ms() +
 			    (m.left_ms < LEFT_MS_MAX ? m.left_ms : LEFT_MS_MAX);
+		who.unread = m.unread;
+		gw_access_scopes(m.read_scope, who.read_scope);
+		gw_access_scopes(m.call_scope, who.call_scope);
 		i = q->credential.b[0];
 		if (q->generation == c->generation && m.cache_ms > 0 &&
 		    m.ticket.n == 0) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "bytes.h"
+#include "gw_access.h"
 #include "ipc_values.h"
 
 struct gateway;
@@ -52,6 +53,11 @@ struct identity {
 	 * about; "": that one stays. */
 	char ticket[TICKET_MAX + 1];
 	uint64_t until_ms; /* end of its credential, since boot; 0: none */
+	/* If a signed token has fewer scopes than its owner could have: lists
+	 * that it may not read, as a mask of 1 << enum mcp_list; all scopes to
+	 * ask for to read them, and to call; else "". */
+	uint8_t unread;
+	char read_scope[GW_SCOPES_MAX + 1], call_scope[GW_SCOPES_MAX + 1];
 };
 
 /* Gets the identity, or NULL and the reason. Called from the loop, or before

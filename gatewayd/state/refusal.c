@@ -15,6 +15,15 @@ refusal_set(struct refusal *r, enum failure f, uint64_t retry_after_ms,
 	r->retry_after_ms = retry_after_ms;
 	snprintf(r->message, sizeof(r->message), "%s", message);
 	r->data[0] = '\0';
+	r->scope[0] = '\0';
+}
+
+void
+refusal_scope(struct refusal *r, const char *scope)
+{
+	refusal_set(r, FAILURE_FORBIDDEN, 0,
+	    "this token lacks a scope that its permission set has");
+	snprintf(r->scope, sizeof(r->scope), "%s", scope);
 }
 
 /* Takes error.data of the peer. Takes nothing if the text is not the inside of
@@ -88,6 +97,7 @@ refusal_from(struct refusal *r, struct ipc_frame *f, enum failure gone,
 	    : FAILURE_INTERNAL;
 	r->retry_after_ms = m.retry_after_ms;
 	take_data(r, m.data);
+	gw_access_scopes(m.scope, r->scope);
 	/* Cut between characters, because the text goes into JSON. */
 	n = m.message.n;
 	if (n >= sizeof(r->message)) {

@@ -5,6 +5,7 @@
 #ifndef REFUSAL_H
 #define REFUSAL_H
 
+#include "gw_access.h"
 #include "mcp_request.h"
 
 struct gateway;
@@ -15,10 +16,15 @@ struct refusal {
 	uint64_t retry_after_ms;
 	char message[MCP_MESSAGE_MAX];
 	char data[MCP_DATA_MAX]; /* JSON members of error.data, or "" */
+	/* FORBIDDEN: the scopes with which another token is enough; "": none
+	 * is. */
+	char scope[GW_SCOPES_MAX + 1];
 };
 
 void refusal_set(struct refusal *, enum failure, uint64_t retry_after_ms,
     const char *message);
+/* Says that the token lacks a scope. scope: all scopes to ask for. */
+void refusal_scope(struct refusal *, const char *scope);
 /* Says that admind or sandboxd is not connected: it is being upgraded, or it
  * restarts. */
 void refusal_away(struct refusal *, const struct gateway *, bool sandboxd);

@@ -136,7 +136,8 @@ static void
 set(struct access_doc *a, const struct access_at *s)
 {
 	static const struct access_member members[] = {{"name", true},
-	    {"scopes", true}, {"allow", true}, {"deny", false}, {NULL, false}};
+	    {"scopes", true}, {"allow", true}, {"deny", false},
+	    {"calls_per_minute", false}, {NULL, false}};
 	static const struct access_list scopes = {1, SCOPES_MAX,
 	    access_form_scope,
 	    "must have an entry: without one nothing is allowed"};
@@ -145,6 +146,7 @@ set(struct access_doc *a, const struct access_at *s)
 	    0, ACCESS_PATTERNS_MAX, access_form_pattern, ""};
 	struct access_at at;
 	struct buf record;
+	uint64_t rate;
 
 	if (!access_object(a, s, members))
 		return;
@@ -161,6 +163,15 @@ set(struct access_doc *a, const struct access_at *s)
 	at = access_get(a, s, "deny");
 	if (access_texts(a, &at, &patterns))
 		access_put_texts(a, &at, &record, SET_DENY);
+	at = access_get(a, s, "calls_per_minute");
+	if (at.v != NULL) {
+		rate = access_number(a, &at, ACCESS_RATE_MAX, 1);
+		if (rate == 0)
+			access_fault(a, &at,
+			    "must be 1 or more: without it the usual limit "
+			    "holds");
+		tlv_put_u64(&record, SET_RATE, rate);
+	}
 	access_put_record(a, ACCESS_SET, &record);
 }
 

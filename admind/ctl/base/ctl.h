@@ -48,7 +48,7 @@ struct ctl {
 	bool all; /* approvals list: also decided ones */
 	/* Options of single commands; NULL or 0 if not given. */
 	const char *hash, *reason, *username, *password_file, *state, *kind,
-	    *cursor, *role, *journal, *key;
+	    *cursor, *role, *journal, *key, *set;
 	const char *key_file; /* the master key's file */
 	bool leave_unreadable;
 	bool yes;       /* access set: no question */

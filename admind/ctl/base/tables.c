@@ -11,7 +11,7 @@
 #include "tables.h"
 #include "terminal.h"
 
-enum { COLUMNS_MAX = 9, WIDTH_MAX = 60 };
+enum { COLUMNS_MAX = 10, WIDTH_MAX = 60 };
 
 /* The columns of lists, in order: each shows one member of the items. A member
  * that no item has is left out. */
@@ -65,7 +65,7 @@ static const struct {
 	{"id", "username", "role", "source", "created_at", "seen_at",
 	    "idle_expires_at", "agent"}},
     {"tokens",
-	{"id", "name", "state", "scopes", "listeners", "allow", "deny",
+	{"id", "name", "state", "set", "scopes", "listeners", "allow", "deny",
 	    "expires_at", "last_used_at"}},
     {"identities",
 	{"principal", "email", "set", "state", "first_seen", "last_used_at",

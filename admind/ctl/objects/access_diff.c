@@ -224,6 +224,7 @@ describe(struct diff *d, struct json_object *o)
 	words(d, "; scopes ", member(o, "scopes"));
 	words(d, "; allow ", member(o, "allow"));
 	words(d, "; deny ", member(o, "deny"));
+	words(d, "; calls per minute ", member(o, "calls_per_minute"));
 }
 
 /* Compares two lists of items with names. The second argument is the kind of

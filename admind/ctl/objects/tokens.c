@@ -14,7 +14,7 @@
 #include "terminal.h"
 
 /*
- * tokens [create NAME WORD=VALUE ... | list | show TOKEN | revoke TOKEN
+ * tokens [create NAME [--set SET] WORD=VALUE ... | list | show TOKEN | revoke TOKEN
  * [REASON]]: API tokens.
  *
  * The new token goes to standard output, alone on its line, and nowhere else:
@@ -120,15 +120,21 @@ create(const struct ctl *c)
 	struct ipc_token_create m;
 	struct ipc_frame f;
 
+	if (c->set != NULL && c->set[0] == '\0')
+		goto out;
 	for (int i = 3; i < c->nwords; i++)
 		if (take(c->words[i], &w) == -1)
 			goto out;
 	memset(&m, 0, sizeof(m));
 	m.name = ipc_str(c->words[2]);
-	m.scopes =
-	    ipc_str(w.scopes != NULL ? w.scopes : "tools:read\ntools:call");
+	m.set = ipc_str(c->set);
+	m.scopes = ipc_str(w.scopes != NULL ? w.scopes
+		: c->set != NULL            ? ""
+					    : "tools:read\ntools:call");
 	m.listeners = ipc_str(w.listeners != NULL ? w.listeners : "tunnel");
-	m.allow = ipc_str(w.allow != NULL ? w.allow : "*");
+	m.allow = ipc_str(w.allow != NULL ? w.allow
+		: c->set != NULL          ? ""
+					  : "*");
 	m.deny = ipc_str(w.deny);
 	m.expires_ms = w.expires_ms;
 	status = calls_ask(c, "admind", IPC_ROLE_ADMIND, IPC_TOKEN_CREATE, &m,
@@ -189,6 +195,8 @@ tokens_command(const struct ctl *c)
 
 	if (strcmp(verb, "create") == 0 && c->nwords > 2)
 		return create(c);
+	if (c->set != NULL)
+		return CTL_USAGE;
 	if (strcmp(verb, "revoke") == 0 && (c->nwords == 3 || c->nwords == 4))
 		return revoke_token(c);
 	if (strcmp(verb, "list") == 0 && c->nwords <= 2)

@@ -105,9 +105,10 @@ void
 tokens_post(struct call *c)
 {
 	static const char *const names[] = {"name", "scopes", "listeners",
-	    "allow", "deny", "expires_in_days", NULL};
+	    "allow", "deny", "expires_in_days", "set", NULL};
 	struct ipc_token_create m = {.token = ipc_str(c->token_hash)};
-	struct json_object *o;
+	struct json_object *o, *set = NULL;
+	const char *scopes = "tools:read\ntools:call", *allow = "*";
 	struct buf list[4];
 	struct err e;
 
@@ -115,10 +116,14 @@ tokens_post(struct call *c)
 		return;
 	for (size_t i = 0; i < 4; i++)
 		buf_init(&list[i], WEB_BODY_MAX);
+	/* A set has all of these; lists beside it are refused by admind. */
+	if (json_object_object_get_ex(o, "set", &set) && set != NULL)
+		scopes = allow = "";
 	if (body_str(o, "name", &m.name, &e) < 0 ||
-	    lines(o, "scopes", "tools:read\ntools:call", &list[0], &e) < 0 ||
+	    (set != NULL && body_str(o, "set", &m.set, &e) < 0) ||
+	    lines(o, "scopes", scopes, &list[0], &e) < 0 ||
 	    lines(o, "listeners", "tunnel", &list[1], &e) < 0 ||
-	    lines(o, "allow", "*", &list[2], &e) < 0 ||
+	    lines(o, "allow", allow, &list[2], &e) < 0 ||
 	    lines(o, "deny", "", &list[3], &e) < 0 ||
 	    expiry(o, &m.expires_ms, &e) < 0) {
 		problem_send(c, e.failure, e.text, NULL);

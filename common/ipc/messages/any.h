@@ -24,7 +24,8 @@ F(S, str, layers, "confinement layers that hold: name=enforced|degraded|missing 
 F(S, u16, failure, "enum failure") \
 F(S, str, message, "one sentence for the reader") \
 F(S, u64, retry_after_ms, "0: no hint") \
-F(S, bytes, data, "further members of the JSON-RPC error's data, without braces, or empty")
+F(S, bytes, data, "further members of the JSON-RPC error's data, without braces, or empty") \
+F(S, str, scope, "of FORBIDDEN, if another token of the client's issuer is enough: the scopes it needs, those of this one included; else empty")
 
 #define IPC_FIELDS_ok(F, S)
 

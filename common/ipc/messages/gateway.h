@@ -45,8 +45,11 @@ F(S, hash, body, "SHA-256 of its body, likewise")
 F(S, str, principal, "local, or a token's or person's name") \
 F(S, str, permission_set, "catalogues are cached by it") \
 F(S, u64, cache_ms, "may be remembered this long, at most 30 s") \
-F(S, str, ticket, "the credential from here on, with VIA_TICKET: the token was good for one AUTHENTICATE; or empty")
-F(S, u64, left_ms, "its credential is over after this time, and with it its streams and waiting calls; 0: never")
+F(S, str, ticket, "the credential from here on, with VIA_TICKET: the token was good for one AUTHENTICATE; or empty") \
+F(S, u64, left_ms, "its credential is over after this time, and with it its streams and waiting calls; 0: never") \
+F(S, u8, unread, "lists that this token may not read, but one with the scopes of read_scope: mask of 1 << enum mcp_list") \
+F(S, str, read_scope, "as REFUSED's scope, of tools:read; empty: no other token is needed, or none helps") \
+F(S, str, call_scope, "likewise, of tools:call")
 
 #define IPC_FIELDS_catalogue_get(F, S) F(S, str, permission_set, "as IDENTITY gave it")
 

@@ -16,7 +16,8 @@ F(S, str, scopes, "tools:read, tools:call, manage, manage:edit; one a line") \
 F(S, str, listeners, "local, tunnel; one a line") \
 F(S, str, allow, "patterns of names, one a line") \
 F(S, str, deny, "likewise; these win") \
-F(S, u64, expires_ms, "Unix time in ms; 0: never")
+F(S, u64, expires_ms, "Unix time in ms; 0: never") \
+F(S, str, set, "name of a permission set of the access document, in place of scopes, allow and deny, which are empty then; or empty")
 
 #define IPC_FIELDS_token_created(F, S) \
 F(S, str, secret, "the token itself, of which only the SHA-256 is kept") \

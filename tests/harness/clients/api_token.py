@@ -8,13 +8,14 @@ _names = itertools.count(1)
 
 
 class Token:
-    """One token: name, text, principal. words: of `mcpboxctl tokens create`."""
+    """One token: name, text, principal. set: its permission set; words: of
+    `mcpboxctl tokens create`."""
 
-    def __init__(self, instance, name=None, **words):
+    def __init__(self, instance, name=None, set=None, **words):
         self.instance = instance
         self.name = name or f"t{next(_names)}"
         self.principal = "token:" + self.name
-        made = instance.ctl_json("tokens", "create", self.name,
+        made = instance.ctl_json("tokens", "create", self.name, *(["--set", set] if set else []),
                                  *(f"{k}={v}" for k, v in words.items()))
         self.text, self.id = made["token"], made["id"]
 

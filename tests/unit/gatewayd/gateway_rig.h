@@ -1,7 +1,5 @@
-/*
- * gatewayd in a loop with a false admind and a false sandboxd, which answer by
- * the name of the tool called: what test_gateway.c stands on. Included once.
- */
+/* gatewayd in a loop with a false admind and a false sandboxd, which answer by
+ * the name of the tool called. Included once. */
 #ifndef GATEWAY_RIG_H
 #define GATEWAY_RIG_H
 
@@ -127,6 +125,7 @@ authorise_object(struct ipc_peer *p, uint64_t request, const char *name)
 	return true;
 }
 
+static struct ipc_refused forbids = {.failure = FAILURE_FORBIDDEN};
 static void
 authorise(struct ipc_peer *p, struct ipc_frame *f)
 {
@@ -179,7 +178,7 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	} else if (strcmp(tool, "busy") == 0) {
 		ipc_refuse(p, f->request, FAILURE_BUSY, "full", 123);
 	} else if (strcmp(tool, "forbidden") == 0) {
-		ipc_refuse(p, f->request, FAILURE_FORBIDDEN, "no", 0);
+		ipc_answer(p, f->request, IPC_REFUSED, &forbids);
 	} else if (strcmp(tool, "capability") == 0) {
 		struct ipc_refused no = {.failure = FAILURE_CAPABILITY_REQUIRED,
 		    .message = ipc_str("needs sampling"),
@@ -203,13 +202,15 @@ authorise(struct ipc_peer *p, struct ipc_frame *f)
 	free(tool);
 }
 
+static struct ipc_identity identity_told = {.cache_ms = 30000};
 /* bob, ann with any token of hers, or local; "bad" and "quoted" are refused. */
 static int
 authenticate(struct ipc_peer *p, struct ipc_frame *f)
 {
 	struct ipc_authenticate who;
-	struct ipc_identity id = {.cache_ms = 30000, .left_ms = left_ms};
+	struct ipc_identity id = identity_told;
 
+	id.left_ms = left_ms;
 	assert_int_equal(ipc_decode(f, &who, NULL), 0);
 	authenticates++;
 	last_via = who.via;

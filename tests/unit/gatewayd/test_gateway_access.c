@@ -215,8 +215,18 @@ test_challenges(void **state)
 	assert_non_null(
 	    strstr(challenge(), "error_description=\"not 'a?b',????\""));
 	assert_true(has("not \\\"a\\\\b\\\",\\r\\n\xc3\xa4"));
+	/* No token of this client helps: nothing to try. An API token keeps
+	 * the error. */
 	assert_int_equal(
 	    post(CALL_FIELDS("forbidden"), CALL("forbidden")), 403);
+	assert_string_equal(challenge(), "Bearer realm=\"mcpbox\"");
+	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
+	assert_string_equal(challenge(), "Bearer realm=\"mcpbox\"");
+	assert_int_equal(post(BEARER "mbt_x\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
 	assert_string_equal(challenge(),
 	    "Bearer realm=\"mcpbox\"" POINTS ", error=\"insufficient_scope\"");
 	/* No scopes, no parameter for them. */
@@ -229,10 +239,78 @@ test_challenges(void **state)
 	assert_non_null(strstr(challenge(), POINTS));
 	/* The last issuer goes. */
 	tell_access(false, false);
-	assert_int_equal(
-	    post(CALL_FIELDS("forbidden"), CALL("forbidden")), 403);
+	assert_int_equal(post(BEARER "mbt_x\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
 	assert_string_equal(challenge(),
 	    "Bearer realm=\"mcpbox\", error=\"insufficient_scope\"");
+}
+
+#define LEGACY(method, params)                                                \
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":" \
+	"{" params "}}"
+#define MORE(scope, why)                                    \
+	"Bearer realm=\"mcpbox\"" POINTS ", scope=\"" scope \
+	"\", error=\"insufficient_scope\", error_description=\"" why "\""
+
+/* A token that lacks a scope which its owner could have: the challenge has all
+ * scopes at once. The words of admind must fit into the field. */
+static void
+test_step_up(void **state)
+{
+	static const struct {
+		const char *body;
+		const char *scope; /* NULL: served */
+	} of[] = {
+	    {LEGACY("tools/list", ""), NULL},
+	    {LEGACY("prompts/list", ""), "tools:read manage"},
+	    {LEGACY("resources/list", ""), "tools:read manage"},
+	    {LEGACY("completion/complete",
+		 "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"x\"},"
+		 "\"argument\":{\"name\":\"a\",\"value\":\"\"}"),
+		"tools:read manage"},
+	    {LEGACY("resources/read", "\"uri\":\"x://y\""),
+		"tools:call manage"},
+	    {PING, NULL},
+	};
+	char want[512];
+
+	(void)state;
+	tell_access(false, true);
+	forbids.scope = ipc_str("tools:read tools:call");
+	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
+	assert_string_equal(challenge(),
+	    MORE("tools:read tools:call",
+		"Ask an administrator for this permission."));
+	assert_true(has("\"failure_mode\":\"forbidden\""));
+	forbids.scope = ipc_str("a\", realm=\"b");
+	assert_int_equal(post(BEARER "a.b.c\r\n" CALL_FIELDS("forbidden"),
+			     CALL("forbidden")),
+	    403);
+	assert_string_equal(challenge(), "Bearer realm=\"mcpbox\"");
+	forbids.scope = ipc_str("");
+	identity_told.unread =
+	    1u << MCP_LIST_PROMPTS | 1u << MCP_LIST_RESOURCES;
+	identity_told.read_scope = ipc_str("tools:read manage");
+	identity_told.call_scope = ipc_str("tools:call manage");
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		int status = post(BEARER "narrow\r\n", of[i].body);
+
+		if (of[i].scope == NULL) {
+			assert_int_equal(status, 200);
+			continue;
+		}
+		assert_int_equal(status, 403);
+		snprintf(want, sizeof(want),
+		    MORE("%s",
+			"this token lacks a scope that its permission set "
+			"has"),
+		    of[i].scope);
+		assert_string_equal(challenge(), want);
+	}
+	identity_told = (struct ipc_identity){.cache_ms = 30000};
 }
 
 /* The tunnel's quick 401 asks admind nothing, and counts an assertion only
@@ -426,6 +504,7 @@ main(void)
 	    T(test_long_credentials),
 	    T(test_via_goes_everywhere),
 	    T(test_challenges),
+	    T(test_step_up),
 	    T(test_tunnel_without_a_credential),
 	    T(test_time_is_over),
 	    T(test_waiting_calls),

@@ -51,6 +51,8 @@ struct said_document {
 	const char *email;  /* of the rule for family; NULL: ann@example.org */
 	unsigned listeners; /* of pocket; 0: the tunnel */
 	uint64_t max_age_s;
+	uint64_t rate;      /* of the set family; 0: none */
+	const char *family; /* the set's name; NULL: family */
 	bool narrows, empty;
 	bool bound; /* pocket binds its tokens to a request */
 	bool fetched; /* the keys of pocket */
@@ -63,6 +65,7 @@ fields_of(const struct said_document *d, struct buf *b)
 	    d->email != NULL ? d->email : "ann@example.org"};
 	const char *const group[3] = {"staff"};
 	const char *const any[3] = {NULL};
+	const char *name = d->family != NULL ? d->family : "family";
 	struct said_issuer p = pocket,
 			   door = {.name = "door",
 			       .url = "https://door.example.org",
@@ -83,10 +86,10 @@ fields_of(const struct said_document *d, struct buf *b)
 	say_issuer(b, &p);
 	say_issuer(b, &door);
 	say_rule(b, "pocket", RULE_GROUP, group, "staff");
-	say_rule(b, "pocket", RULE_EMAIL, family, "family");
+	say_rule(b, "pocket", RULE_EMAIL, family, name);
 	say_rule(b, "door", RULE_ANY, any, "staff");
-	say_set(b, "family", d->scopes != NULL ? d->scopes : "tools:call", "*",
-	    "secret__*");
+	say_set_rate(b, name, d->scopes != NULL ? d->scopes : "tools:call", "*",
+	    "secret__*", d->rate);
 	say_set(b, "staff", "manage:edit tools:call", "*", "");
 }
 
@@ -166,7 +169,7 @@ database_up(const struct said_document *d)
 	tokens_db_up(a);
 	identities_db_up(a);
 	document_db_up(a);
-	fake_db_row("nnnnnnnnnb", 0);
+	fake_db_row("nnnnnnnnnbn", 0);
 	fake_db_answer("tokens_read");
 	fake_db_answer("identities_newest");
 	fake_db_answer("identities_withdrawn");

@@ -88,10 +88,10 @@ say_rule(struct buf *out, const char *issuer, unsigned claim,
 	put_record(out, ACCESS_RULE, &b);
 }
 
-/* scopes, allow, deny: words with a space between two. */
+/* scopes, allow, deny: words with a space between two. rate 0: none. */
 static inline void
-say_set(struct buf *out, const char *name, const char *scopes,
-    const char *allow, const char *deny)
+say_set_rate(struct buf *out, const char *name, const char *scopes,
+    const char *allow, const char *deny, uint64_t rate)
 {
 	const char *lists[] = {scopes, allow, deny};
 	struct buf b;
@@ -105,7 +105,16 @@ say_set(struct buf *out, const char *name, const char *scopes,
 			n = strcspn(p, " ");
 			tlv_put(&b, (uint8_t)(SET_SCOPE + i), p, n);
 		}
+	if (rate > 0)
+		tlv_put_u64(&b, SET_RATE, rate);
 	put_record(out, ACCESS_SET, &b);
+}
+
+static inline void
+say_set(struct buf *out, const char *name, const char *scopes,
+    const char *allow, const char *deny)
+{
+	say_set_rate(out, name, scopes, allow, deny, 0);
 }
 
 struct said_claims {

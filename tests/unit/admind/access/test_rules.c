@@ -187,6 +187,13 @@ malformed_rules_and_sets(void **unused)
 	say_set(&said, "family", "tools:read", "*", "");
 	say_set(&said, "family", "tools:read", "*", "");
 	assert_false(compile());
+	buf_clear(&said);
+	say_set_rate(
+	    &said, "family", "tools:read", "*", "", ACCESS_RATE_MAX + 1);
+	assert_false(compile());
+	buf_clear(&said);
+	say_set_rate(&said, "family", "tools:read", "*", "", ACCESS_RATE_MAX);
+	assert_true(compile());
 }
 
 /* ---- claims ---- */

@@ -162,9 +162,9 @@ good(void **state)
 	makes(SET("{'name':'a-1','scopes':['tools:read','tools:call','manage',"
 		  "'manage:edit'],'allow':['a__*','a__b_c','b_c'],"
 		  "'deny':['a__d']},{'name':'none','scopes':['manage'],"
-		  "'allow':[],'deny':[]}"),
+		  "'allow':[],'deny':[],'calls_per_minute':30}"),
 	    "4{1=a-1 2=tools:read 2=tools:call 2=manage 2=manage:edit 3=a__* "
-	    "3=a__b_c 3=b_c 4=a__d }4{1=none 2=manage }");
+	    "3=a__b_c 3=b_c 4=a__d }4{1=none 2=manage 5=30 }");
 }
 
 /* Issuers' URLs that are taken. */

@@ -74,6 +74,11 @@ rows(void **state)
 		"~ permission set s: deny; allow *\n"},
 	    {"", "{\"permission_sets\":[{\"name\":\"s\",\"scopes\":[]}]}",
 		"+ permission set s\n"},
+	    {"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"*\"]}]}",
+		"{\"permission_sets\":[{\"name\":\"s\",\"allow\":[\"*\"],"
+		"\"calls_per_minute\":30}]}",
+		"~ permission set s: calls_per_minute; allow *; calls per "
+		"minute 30\n"},
 	    {"{\"rules\":[{\"issuer\":\"a\",\"claim\":\"any\",\"set\":\"s\"},"
 	     "{\"issuer\":\"b\",\"claim\":\"any\",\"set\":\"s\"}]}",
 		"{\"rules\":[{\"issuer\":\"b\",\"claim\":\"any\",\"set\":\"s\"}"

@@ -154,13 +154,68 @@ rows(void **state)
 	assert_int_equal(found, n);
 }
 
+static void
+words_of_scopes(void **state)
+{
+	static const struct {
+		unsigned scopes;
+		const char *words;
+	} of[] = {{0, ""}, {PERMIT_CALL, "tools:call"},
+	    {PERMIT_READ | PERMIT_CALL, "tools:read tools:call"},
+	    {PERMIT_MANAGE | PERMIT_EDIT, "manage manage:edit"}, {15, NULL}};
+	struct buf b;
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		buf_init(&b, 256);
+		permit_put_scopes(&b, of[i].scopes);
+		buf_putc(&b, '\0');
+		assert_false(b.failed);
+		if (of[i].words != NULL)
+			assert_string_equal(b.p, of[i].words);
+		else
+			assert_int_equal(b.len - 1, PERMIT_WORDS_MAX);
+		buf_free(&b);
+	}
+}
+
+/* False where a right is lost, or may be. */
+static void
+covers(void **state)
+{
+	static const struct {
+		struct permit was, is;
+		bool covers;
+	} of[] = {
+	    {{PERMIT_READ, "a", "b"}, {PERMIT_READ, "a", "b"}, true},
+	    {{PERMIT_READ, "a", ""}, {PERMIT_READ | PERMIT_CALL, "a", ""},
+		true},
+	    {{PERMIT_READ | PERMIT_CALL, "a", ""}, {PERMIT_READ, "a", ""},
+		false},
+	    {{0, "a", ""}, {0, "b\na", ""}, true},
+	    {{0, "a\nb", ""}, {0, "b", ""}, false},
+	    {{0, "a\nb__*", ""}, {0, "*", ""}, true},
+	    {{0, "*", ""}, {0, "a__*", ""}, false},
+	    {{0, "ab", ""}, {0, "a\nb", ""}, false},
+	    {{0, "", ""}, {0, "", ""}, true},
+	    {{0, "*", "a\nb"}, {0, "*", "b"}, true},
+	    {{0, "*", "b"}, {0, "*", "a\nb"}, false},
+	    {{0, "*", ""}, {0, "*", "a"}, false},
+	    {{0, "a", ""}, {0, "", ""}, false},
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (permit_covers(&of[i].is, &of[i].was) != of[i].covers)
+			fail_msg("row %zu", i);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(patterns),
 	    cmocka_unit_test(denied), cmocka_unit_test(bare),
 	    cmocka_unit_test(everything), cmocka_unit_test(scopes),
-	    cmocka_unit_test(management), cmocka_unit_test(rows)};
+	    cmocka_unit_test(management), cmocka_unit_test(rows),
+	    cmocka_unit_test(words_of_scopes), cmocka_unit_test(covers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
