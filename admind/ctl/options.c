@@ -78,8 +78,7 @@ static const struct {
 	false},
     {"from", "HOST:PORT", "connect there instead, under the same name",
 	AT(remote.from), TEXT, false},
-    {"token", "FILE", "a token for a real call", AT(remote.token), TEXT,
-	false},
+    {"token", "FILE", "a token for a real call", AT(remote.token), TEXT, false},
     {"ca", "FILE", "certificates that are trusted, instead of the system's",
 	AT(remote.ca), TEXT, false},
 };

@@ -11,11 +11,10 @@ struct json_object;
 /* Reads the document that holds, with its hash and state: {"document",
  * "sha256", "in_force", "why", ...}. The caller puts *answer. On failure it is
  * NULL, and stderr says why. */
-enum ctl_status access_holding(
-    const struct ctl *, struct json_object **answer);
+enum ctl_status access_holding(const struct ctl *, struct json_object **answer);
 
-/* Tells whether `new` differs from what access_holding() answered, or that is
- * not in force. */
+/* Tells whether `new` differs from the document of access_holding(), or that
+ * document is not in force. */
 bool access_changes(struct json_object *answer, struct json_object *new);
 
 /* Shows the difference, asks, and has the vault set the document, whose bytes

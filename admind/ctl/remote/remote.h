@@ -33,8 +33,9 @@ int remote_kind_of(const char *word);
 bool remote_name_ok(const char *);
 
 /* Copies the host of https://HOST[:PORT]/mcp. 0, or -1: the URL is of another
- * form. Only letters, digits, dots and hyphens pass, so that a host can stand
- * in a file of a proxy. `authority` gets host and port; may be NULL. */
+ * form. Only letters, digits, dots and hyphens pass, so that a host can be
+ * written into a file of a proxy. `authority` gets host and port; may be NULL.
+ */
 int remote_host(const char *url, char host[REMOTE_HOST_MAX + 1],
     char authority[REMOTE_HOST_MAX + 7]);
 

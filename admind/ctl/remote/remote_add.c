@@ -1,9 +1,9 @@
 /*
  * remote add KIND NAME.
  *
- * What it gathers goes into one document, which access_change() shows, asks
- * about and sets. Nothing is written before that: a person who says no has
- * changed nothing. A Worker's private key and an API token are printed once, on
+ * All that it gathers goes into one document, which access_change() shows, asks
+ * about and sets. Nothing is written before that: after the answer no, nothing
+ * has changed. A Worker's private key and an API token are printed once, on
  * standard output, and kept nowhere; standard error has everything else.
  */
 #include <stdio.h>
@@ -62,10 +62,10 @@ complain(const char *why)
 	return CTL_REFUSED;
 }
 
-/* ---- what is wanted ---- */
+/* ---- the wish ---- */
 
-/* Asks for what is missing, or complains about it. The answer lives as long as
- * the process. */
+/* Asks for a missing value, or complains that it is missing. The answer lives
+ * as long as the process. */
 static void
 need(struct add *a, const char **field, const char *option, const char *what)
 {
@@ -82,8 +82,8 @@ need(struct add *a, const char **field, const char *option, const char *what)
 		}
 	}
 	if (*field == NULL) {
-		fprintf(stderr, "mcpboxctl: --%s is missing: %s\n", option,
-		    what);
+		fprintf(
+		    stderr, "mcpboxctl: --%s is missing: %s\n", option, what);
 		a->lacks = true;
 	}
 }
@@ -199,8 +199,8 @@ gather(struct add *a)
 		return complain("--resource is https://HOST/mcp or "
 				"https://HOST:PORT/mcp");
 	w->set = c->remote.set;
-	w->scopes = c->remote.scopes != NULL ? c->remote.scopes
-					     : scopes_default;
+	w->scopes =
+	    c->remote.scopes != NULL ? c->remote.scopes : scopes_default;
 	w->allow = c->remote.allow != NULL ? c->remote.allow : "*";
 	if (has_issuer(a)) {
 		gather_issuer(a);
@@ -314,8 +314,8 @@ make_token(struct add *a)
 	m.scopes = ipc_str(scopes);
 	m.listeners = ipc_str("tunnel");
 	m.allow = ipc_str(allow);
-	m.expires_ms = now_us() / 1000 +
-	    (uint64_t)TOKEN_DAYS * 24 * 3600 * 1000;
+	m.expires_ms =
+	    now_us() / 1000 + (uint64_t)TOKEN_DAYS * 24 * 3600 * 1000;
 	status = calls_ask(a->c, "admind", IPC_ROLE_ADMIND, IPC_TOKEN_CREATE,
 	    &m, IPC_TOKEN_CREATED, &f);
 	if (status == CTL_DONE) {
@@ -400,8 +400,7 @@ tell(struct add *a)
 			json_object_object_add(o, member,
 			    json_object_new_string_len(
 				(const char *)a->secret.p, (int)a->secret.len));
-		json_object_object_add(
-		    o, "files", json_object_get(a->paths));
+		json_object_object_add(o, "files", json_object_get(a->paths));
 		json_object_object_add(o, "left",
 		    json_object_new_string_len(
 			(const char *)left.p, (int)left.len));
@@ -465,11 +464,11 @@ remote_add(const struct ctl *c)
 	    (status = has_issuer(&a) ? set_document(&a) : make_token(&a)) !=
 		CTL_DONE)
 		goto out;
-	/* From here on the remote is there; what fails is told, and the rest
-	 * is done. */
+	/* From here on the remote is there. A step that fails is told, and the
+	 * others are done. */
 	if (a.out != NULL &&
-	    remote_files_write(c, &a.wish, a.proxy, a.out, a.paths, &a.said,
-		&err) == -1)
+	    remote_files_write(
+		c, &a.wish, a.proxy, a.out, a.paths, &a.said, &err) == -1)
 		status = complain(err.text);
 	if (keep(&a, &err) == -1)
 		status = complain(err.text);

@@ -5,7 +5,8 @@
  *
  * Each request is made and read by remote_fetch(), in a process without rights.
  * Its answer chooses at most one further address, jwks_uri, and only https (or
- * http on loopback, if the issuer is there). remote_judge.c says what is wrong.
+ * http on loopback, if the issuer is there). remote_judge.c finds the faults
+ * and their words.
  */
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,9 +27,9 @@
 #include "remote_document.h"
 #include "remote_fetch.h"
 #include "remote_judge.h"
+#include "remote_screen.h"
 #include "remote_state.h"
 #include "tables.h"
-#include "terminal.h"
 
 enum {
 	ROWS_MAX = 16,
@@ -48,7 +49,7 @@ static const char initialize[] =
     "\"clientInfo\":{\"name\":\"mcpboxctl\",\"version\":\"1\"}}}";
 static const char initialized[] =
     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}";
-/* Tokens that nobody made: of the form that each verifier reads. */
+/* Invented tokens, of the form that each verifier reads. */
 static const char unsigned_jwt[] =
     "eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.e30.AAAA";
 static const char unknown_token[] =
@@ -152,14 +153,12 @@ static void
 post(struct check *k, const char *bearer)
 {
 	struct remote_answer *a = malloc(sizeof(*a));
-	struct remote_ask q = {.post = list_tools,
-	    .bearer = bearer,
-	    .version = VERSION};
+	struct remote_ask q = {
+	    .post = list_tools, .bearer = bearer, .version = VERSION};
 
 	if (a != NULL && ask_outside(k, "/mcp", &q, a)) {
 		if (bearer == NULL)
-			remote_judge_challenge(
-			    &k->way, a, row(k, "challenge"));
+			remote_judge_challenge(&k->way, a, row(k, "challenge"));
 		else
 			remote_judge_authorization(
 			    &k->way, a, row(k, "authorization"));
@@ -229,12 +228,12 @@ metadata_url(const char *issuer, int place, char *out, size_t n)
 	host = host != NULL ? host + 3 : issuer;
 	origin = (size_t)(host - issuer) + strcspn(host, "/");
 	if (place == 0)
-		snprintf(out, n, "%.*s/.well-known/%s", (int)len, issuer,
-		    words[0]);
+		snprintf(
+		    out, n, "%.*s/.well-known/%s", (int)len, issuer, words[0]);
 	else
-		snprintf(out, n, "%.*s/.well-known/%s%.*s", (int)origin,
-		    issuer, words[2 - place],
-		    (int)(len > origin ? len - origin : 0), issuer + origin);
+		snprintf(out, n, "%.*s/.well-known/%s%.*s", (int)origin, issuer,
+		    words[2 - place], (int)(len > origin ? len - origin : 0),
+		    issuer + origin);
 }
 
 static void
@@ -268,13 +267,13 @@ issuer(struct check *k)
 	if (a == NULL || k->way.issuer[0] == '\0')
 		goto out;
 	if (k->way.kind == REMOTE_ACCESS) {
-		snprintf(url, sizeof(url), "%s/cdn-cgi/access/certs",
-		    k->way.issuer);
+		snprintf(
+		    url, sizeof(url), "%s/cdn-cgi/access/certs", k->way.issuer);
 		keys(k, url);
 		goto out;
 	}
 	for (int place = k->way.kind == REMOTE_WORKER ? 1 : 0;
-	     place < 3 && !known; place++) {
+	    place < 3 && !known; place++) {
 		metadata_url(k->way.issuer, place, url, sizeof(url));
 		/* The Worker is at the public address itself. */
 		q.to = k->way.kind == REMOTE_WORKER ? k->c->remote.from : NULL;
@@ -329,8 +328,7 @@ here(struct check *k, const struct remote_state *s)
 	char url[REMOTE_URL_MAX + 64];
 	struct remote_ask q = {.url = url, .fd = connect_to(k->socket)};
 
-	snprintf(
-	    url, sizeof(url), "http://%s" WELL_KNOWN "/mcp", k->authority);
+	snprintf(url, sizeof(url), "http://%s" WELL_KNOWN "/mcp", k->authority);
 	remote_judge_clock(&k->way, k->date, row(k, "clock"));
 	done(k);
 	if (a != NULL && q.fd == -1)
@@ -372,8 +370,7 @@ call(struct check *k)
 		    "nothing was called: --token FILE does");
 		goto out;
 	}
-	if (first == NULL || then == NULL ||
-	    !ask_outside(k, "/mcp", &q, first))
+	if (first == NULL || then == NULL || !ask_outside(k, "/mcp", &q, first))
 		goto out;
 	more = first->reached == REMOTE_ANSWERED && first->status == 200 &&
 	    first->said.result;
@@ -399,104 +396,12 @@ out:
 	free(then);
 }
 
-/* ---- the screen ---- */
-
-static enum ctl_status
-print_json(const struct check *k)
-{
-	static const char *const states[] = {"ok", "wrong", "unseen"};
-	struct json_object *o = json_object_new_object(),
-			   *steps = json_object_new_array();
-	enum ctl_status status;
-	const char *s;
-
-	for (size_t i = 0; i < k->n; i++) {
-		const struct remote_row *r = &k->rows[i];
-		struct json_object *step = json_object_new_object();
-
-		json_object_object_add(
-		    step, "step", json_object_new_string(r->step));
-		json_object_object_add(step, "state",
-		    json_object_new_string(states[r->verdict]));
-		json_object_object_add(
-		    step, "found", json_object_new_string(r->found));
-		json_object_object_add(
-		    step, "fix", json_object_new_string(r->fix));
-		json_object_array_add(steps, step);
-	}
-	json_object_object_add(o, "name", json_object_new_string(k->name));
-	json_object_object_add(
-	    o, "kind", json_object_new_string(remote_word(k->way.kind)));
-	json_object_object_add(o, "url", json_object_new_string(k->way.url));
-	json_object_object_add(
-	    o, "ok", json_object_new_boolean(!k->wrong && !k->failed));
-	json_object_object_add(o, "steps", steps);
-	s = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN);
-	status = tables_json((const uint8_t *)s, strlen(s));
-	json_object_put(o);
-	return status;
-}
-
-/* Appends a text in rows of the terminal's width, each after the indent. */
-static void
-wrap(struct buf *b, const char *text, size_t indent, size_t width)
-{
-	size_t column = indent, n;
-
-	for (; *text != '\0'; text += n + (text[n] == ' ')) {
-		n = strcspn(text, " ");
-		if (column > indent && column + 1 + n > width) {
-			buf_putf(b, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (column > indent) {
-			buf_putc(b, ' ');
-			column++;
-		}
-		show_text(b, text, n, SHOW_CODE);
-		column += n;
-	}
-	buf_putc(b, '\n');
-}
-
-static void
-print(const struct check *k)
-{
-	static const char *const marks[] = {"ok", "WRONG", "-"};
-	enum { INDENT = 22 };
-	size_t width = terminal_width(), wrong = 0;
-	struct buf b;
-
-	buf_init(&b, 256 * 1024);
-	buf_putf(&b, "%s (%s): %s\n", k->name, remote_word(k->way.kind),
-	    k->way.url);
-	for (size_t i = 0; i < k->n; i++) {
-		const struct remote_row *r = &k->rows[i];
-
-		buf_putf(&b, "%-6s %-14s ", marks[r->verdict], r->step);
-		wrap(&b, r->found, INDENT, width);
-		if (r->verdict == REMOTE_WRONG) {
-			buf_putf(&b, "%*s", INDENT, "");
-			wrap(&b, r->fix, INDENT, width);
-			wrong++;
-		}
-	}
-	if (wrong == 0 && !k->failed)
-		buf_puts(&b, "The way in is right.\n");
-	else if (wrong > 0)
-		buf_putf(&b, "%zu step%s wrong. Begin with the first.\n", wrong,
-		    wrong == 1 ? " is" : "s are");
-	terminal_out(&b);
-	buf_free(&b);
-}
-
-/* ---- */
-
-/* Reads what the document says of the issuer. */
+/* Reads the document's words about the issuer. */
 static void
 expect(struct check *k, const struct remote_state *s)
 {
-	struct json_object *issuer = remote_document_issuer(
-			       s->document, k->name),
+	struct json_object *issuer =
+			       remote_document_issuer(s->document, k->name),
 			   *v, *all = NULL;
 	struct remote_way *w = &k->way;
 
@@ -518,18 +423,18 @@ expect(struct check *k, const struct remote_state *s)
 			struct json_object *list = NULL,
 					   *o = json_object_array_get_idx(
 					       all, i);
-			bool tunnel = !json_object_is_type(
-					  o, json_type_object) ||
+			bool tunnel =
+			    !json_object_is_type(o, json_type_object) ||
 			    !json_object_object_get_ex(o, "listeners", &list);
 
 			for (size_t n = 0;
-			     json_object_is_type(list, json_type_array) &&
-			     n < json_object_array_length(list);
-			     n++)
+			    json_object_is_type(list, json_type_array) &&
+			    n < json_object_array_length(list);
+			    n++)
 				tunnel = tunnel ||
-				    strcmp(json_object_get_string(
-					       json_object_array_get_idx(
-						   list, n)),
+				    strcmp(
+					json_object_get_string(
+					    json_object_array_get_idx(list, n)),
 					"tunnel") == 0;
 			w->serves = w->serves || tunnel;
 		}
@@ -566,8 +471,7 @@ prepare(struct check *k, const struct remote_state *s)
 		status = transfer_read(k->c->remote.ca, &k->ca);
 	if (status == CTL_DONE && k->c->remote.token != NULL) {
 		status = transfer_read(k->c->remote.token, &k->token);
-		while (k->token.len > 0 &&
-		    k->token.p[k->token.len - 1] <= ' ')
+		while (k->token.len > 0 && k->token.p[k->token.len - 1] <= ' ')
 			k->token.len--;
 		for (size_t i = 0; i < k->token.len; i++)
 			if (k->token.p[i] <= ' ' || k->token.p[i] > '~')
@@ -586,6 +490,7 @@ enum ctl_status
 remote_check(const struct ctl *c)
 {
 	struct check k = {.c = c, .name = c->words[2]};
+	struct remote_screen screen = {.name = k.name, .way = &k.way};
 	struct remote_state s;
 	enum ctl_status status;
 
@@ -601,9 +506,11 @@ remote_check(const struct ctl *c)
 	issuer(&k);
 	here(&k, &s);
 	call(&k);
-	status = c->json ? print_json(&k) : CTL_DONE;
-	if (!c->json)
-		print(&k);
+	screen.rows = k.rows;
+	screen.n = k.n;
+	screen.right = !k.wrong && !k.failed;
+	status =
+	    c->json ? remote_screen_json(&screen) : remote_screen_show(&screen);
 	if (k.wrong || k.failed)
 		status = CTL_REFUSED;
 out:

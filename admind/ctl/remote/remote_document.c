@@ -89,8 +89,7 @@ put(struct json_object *o, const char *name, struct json_object *v)
 static int
 put_text(struct json_object *o, const char *name, const char *value)
 {
-	return value == NULL ? 0
-			     : put(o, name, json_object_new_string(value));
+	return value == NULL ? 0 : put(o, name, json_object_new_string(value));
 }
 
 static int
@@ -197,7 +196,7 @@ new_set(const struct remote_wish *w)
 	return NULL;
 }
 
-/* Returns the list of this name, made if the document has none. */
+/* Returns the list of this name, and makes it if it is missing. */
 static struct json_object *
 own_list(struct json_object *document, const char *name)
 {
@@ -216,9 +215,8 @@ copy_of(struct json_object *now, struct json_object **out, struct err *err)
 		*out = json_object_new_object();
 	else if (json_object_deep_copy(now, out, NULL) == -1)
 		*out = NULL;
-	return *out != NULL
-	    ? 0
-	    : err_set(err, FAILURE_INTERNAL, "out of memory");
+	return *out != NULL ? 0
+			    : err_set(err, FAILURE_INTERNAL, "out of memory");
 }
 
 static int
@@ -339,6 +337,5 @@ remote_document_remove(struct json_object *now, const char *name,
 		d = json_object_new_object();
 	}
 	*out = d;
-	return d != NULL ? 0
-			 : err_set(err, FAILURE_INTERNAL, "out of memory");
+	return d != NULL ? 0 : err_set(err, FAILURE_INTERNAL, "out of memory");
 }

@@ -13,7 +13,7 @@
 
 struct json_object;
 
-/* What a new remote brings. Texts are NULL if not given; lists have commas. */
+/* The parts of a new remote. Texts are NULL if not given; lists have commas. */
 struct remote_wish {
 	const char *name;
 	enum remote_kind kind;
@@ -21,9 +21,9 @@ struct remote_wish {
 	const char *emails, *subs;
 	const char *set; /* a permission set that is there; NULL: a new one */
 	const char *scopes, *allow; /* of the new one */
-	struct json_object *jwks;   /* borrowed; NULL: no keys in the document */
-	const char *jwks_url;       /* keys are fetched from there, or */
-	bool discovery; /* from where the issuer's metadata says */
+	struct json_object *jwks; /* borrowed; NULL: no keys in the document */
+	const char *jwks_url;     /* keys are fetched from there, or */
+	bool discovery;           /* from where the issuer's metadata says */
 };
 
 /* Makes a document with the remote, from the one that holds (NULL: none). 0
@@ -35,8 +35,8 @@ int remote_document_add(struct json_object *now, const struct remote_wish *,
 /*
  * Makes a document without the remote: without its issuer, the rules that name
  * the issuer, and the permission set of the remote's name if nothing else names
- * it. What is left alone though a rule of the remote named it is told in
- * *stays, a line each. A document in which nothing is left that lets anybody in
+ * it. A set that is left alone, though a rule of the remote named it, has a
+ * line in *stays. A document in which nothing is left that lets anybody in
  * becomes {}. 0 with *out, or -1 with err.
  */
 int remote_document_remove(struct json_object *now, const char *name,

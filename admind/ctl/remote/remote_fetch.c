@@ -2,19 +2,19 @@
  * Security argument.
  *
  * root runs mcpboxctl, and the other side of each request may be an attacker:
- * whoever holds the name, the proxy, the issuer. So no byte of an answer
- * reaches root's process. A child makes the request, and becomes `nobody`
- * first: no group, no capability, no new privileges (no setuid program raises
- * it again), a session without terminal (no TIOCSTI), /dev/null at 0, 1 and 2,
- * no descriptor but the pipe and the socket that it is given, no file that it
- * could write (RLIMIT_FSIZE 0), bounded time. TLS, HTTP and JSON are parsed
- * there (libcurl, remote_read.c), without redirects and with http and https
- * alone.
+ * the owner of the name, of the proxy, of the issuer. So no byte of an answer
+ * reaches root's process. A child makes the request. First it becomes an
+ * unprivileged user: no group, no capability, no new privileges (no setuid
+ * program raises it again), a session without terminal (no TIOCSTI), /dev/null
+ * at 0, 1 and 2, no descriptor but the pipe and the socket that it is given, no
+ * file that it could write (RLIMIT_FSIZE 0), bounded time. TLS, HTTP and JSON
+ * are parsed there (libcurl, remote_read.c), without redirects and with http
+ * and https alone.
  *
- * A child that was taken over can open connections as `nobody` can, and lie:
- * it hands back one struct of fixed size. The parent reads exactly that, ends
- * each text and each count (tidy), and prints texts escaped. A lie makes
- * `check` say something wrong, and changes nothing: `check` sets nothing.
+ * A child that was taken over can open connections as any user can, and lie: it
+ * hands back one struct of fixed size. The parent reads exactly that, ends each
+ * text and each count (tidy), and prints texts escaped. A lie makes `check` say
+ * something wrong, and changes nothing: `check` sets nothing.
  *
  * The child was forked, not executed, so it has a copy of this process'
  * memory. `remote check` reads no key and no password; --token is the child's
@@ -70,15 +70,16 @@ drop(uid_t uid, gid_t gid)
 	const struct {
 		int what;
 		rlim_t limit;
-	} limits[] = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0},
-	    {RLIMIT_CPU, CPU_S}, {RLIMIT_NOFILE, FILES_MAX}};
+	} limits[] = {{RLIMIT_CORE, 0}, {RLIMIT_FSIZE, 0}, {RLIMIT_CPU, CPU_S},
+	    {RLIMIT_NOFILE, FILES_MAX}};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		if (setrlimit(limits[i].what,
 			&(struct rlimit){limits[i].limit, limits[i].limit}) ==
 		    -1)
 			return false;
-	/* The order matters: each step needs what a later one gives up. */
+	/* The order matters: each step needs rights that a later one gives up.
+	 */
 	if (geteuid() == 0 &&
 	    (setgroups(0, NULL) == -1 || setresgid(gid, gid, gid) == -1 ||
 		setresuid(uid, uid, uid) == -1 || setuid(0) == 0))
@@ -103,8 +104,7 @@ only(int out, int sock)
 			return -1;
 	if (dup2(out, 3) == -1 || (sock != -1 && dup2(sock, 4) == -1))
 		return -1;
-	return (int)syscall(
-	    SYS_close_range, sock != -1 ? 5U : 4U, ~0U, 0U);
+	return (int)syscall(SYS_close_range, sock != -1 ? 5U : 4U, ~0U, 0U);
 }
 
 static size_t
@@ -202,7 +202,8 @@ certificate_end(CURL *h, struct remote_answer *a)
 		return;
 	for (struct curl_slist *l = info->certinfo[0]; l != NULL; l = l->next)
 		if (strncmp(l->data, mark, sizeof(mark) - 1) == 0)
-			a->ends = curl_getdate(l->data + sizeof(mark) - 1, NULL);
+			a->ends =
+			    curl_getdate(l->data + sizeof(mark) - 1, NULL);
 	if (a->ends < 0)
 		a->ends = 0;
 }
@@ -278,8 +279,7 @@ set_up(CURL *h, struct child *c, struct curl_slist **fields, int *sock,
 		struct curl_blob blob = {
 		    ask->ca->p, ask->ca->len, CURL_BLOB_NOCOPY};
 
-		if (curl_easy_setopt(h, CURLOPT_CAINFO_BLOB, &blob) !=
-		    CURLE_OK)
+		if (curl_easy_setopt(h, CURLOPT_CAINFO_BLOB, &blob) != CURLE_OK)
 			return false;
 	}
 	if (ask->fd != -1) {
@@ -301,8 +301,8 @@ set_up(CURL *h, struct child *c, struct curl_slist **fields, int *sock,
 	curl_easy_setopt(h, CURLOPT_CERTINFO, 1L);
 	curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(h, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-	/* Asks the address itself: a proxy of root's environment is none that
-	 * clients have. */
+	/* Asks the address itself: clients do not use a proxy of root's
+	 * environment. */
 	curl_easy_setopt(h, CURLOPT_PROXY, "");
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT, (long)REMOTE_FETCH_S);
@@ -340,9 +340,9 @@ request(struct child *c)
 	    address != NULL)
 		field(address, strlen(address), a->address, REMOTE_ADDRESS_MAX);
 	/* A body that is cut off after its first bytes is an answer, too. */
-	a->reached = reached(
-	    code == CURLE_WRITE_ERROR && status != 0 ? CURLE_OK : code,
-	    connected > 0);
+	a->reached =
+	    reached(code == CURLE_WRITE_ERROR && status != 0 ? CURLE_OK : code,
+		connected > 0);
 	a->status = status >= 100 && status <= 999 ? (uint32_t)status : 0;
 	if (code != CURLE_OK && why[0] == '\0')
 		snprintf(why, sizeof(why), "%s", curl_easy_strerror(code));
@@ -409,8 +409,8 @@ static void
 tidy(struct remote_answer *a)
 {
 	struct remote_said *s = &a->said;
-	bool *flags[] = {&s->html, &s->json, &s->s256, &s->has_keys, &s->result,
-	    &s->bearer};
+	bool *flags[] = {
+	    &s->html, &s->json, &s->s256, &s->has_keys, &s->result, &s->bearer};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		end_flag(flags[i]);
@@ -464,7 +464,8 @@ remote_fetch(
 	if (geteuid() == 0 && (pw == NULL || pw->pw_uid == 0)) {
 		free(a);
 		return err_set(err, FAILURE_INTERNAL,
-		    "there is no user `nobody`, who reads what outside answers");
+		    "there is no user `nobody`, who reads what outside "
+		    "answers");
 	}
 	if (pipe2(pipefd, O_CLOEXEC) == -1) {
 		free(a);

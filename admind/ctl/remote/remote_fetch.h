@@ -1,5 +1,6 @@
 /*
- * One HTTP request of `remote check`, made and read by a process without rights.
+ * One HTTP request of `remote check`, made and read by a process without
+ * rights.
  */
 #ifndef REMOTE_FETCH_H
 #define REMOTE_FETCH_H
@@ -26,7 +27,7 @@ struct remote_ask {
 	const struct buf *ca; /* PEM: certificates that are trusted; or NULL */
 };
 
-/* How far a request came. */
+/* The last stage that a request reached. */
 enum remote_reached {
 	REMOTE_NO_NAME,   /* the name does not resolve */
 	REMOTE_NO_ROUTE,  /* nothing accepts the connection */
@@ -37,11 +38,11 @@ enum remote_reached {
 
 /* All texts end with NUL, and have printable ASCII alone. */
 struct remote_answer {
-	uint32_t reached;               /* enum remote_reached */
-	uint32_t status;                /* of HTTP, 100 to 999 */
-	int64_t date, ends;             /* Unix time; 0: not known. ends: of the
-					 * certificate, also of a bad one */
-	char why[REMOTE_TEXT_MAX + 1];  /* libcurl's words for a failure */
+	uint32_t reached;              /* enum remote_reached */
+	uint32_t status;               /* of HTTP, 100 to 999 */
+	int64_t date, ends;            /* Unix time; 0: not known. ends: of the
+					* certificate, also of a bad one */
+	char why[REMOTE_TEXT_MAX + 1]; /* libcurl's words for a failure */
 	char location[REMOTE_URL_MAX + 1];
 	char session[REMOTE_WORD_MAX + 1];
 	char address[REMOTE_ADDRESS_MAX + 1]; /* that was connected to */

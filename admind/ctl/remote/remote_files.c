@@ -190,7 +190,8 @@ wrangler(const struct remote_wish *w, struct buf *b)
 	add_text(vars, "ISSUER", w->issuer);
 	add(o, "vars", vars);
 	buf_puts(b,
-	    "// For wrangler.jsonc of the Worker. The private key is not here:\n"
+	    "// For wrangler.jsonc of the Worker. The private key is not "
+	    "here:\n"
 	    "// it is the secret SIGNING_JWK.\n");
 	print(o, b);
 	json_object_put(o);
@@ -222,7 +223,8 @@ write_one(const char *dir, const char *name, const char *ending,
 		if (rename(path, old) == -1)
 			have = err_sys(err, FAILURE_INTERNAL, "%s", old);
 		else
-			buf_putf(said, "%s was there: it is %s now\n", path, old);
+			buf_putf(
+			    said, "%s was there: it is %s now\n", path, old);
 	}
 	buf_free(&there);
 	if (have == -1 ||
@@ -281,7 +283,7 @@ out:
 	return rc;
 }
 
-/* ---- what is left ---- */
+/* ---- steps by hand ---- */
 
 struct left {
 	struct buf *out;

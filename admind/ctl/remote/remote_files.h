@@ -31,8 +31,8 @@ int remote_files_write(const struct ctl *, const struct remote_wish *,
     enum remote_proxy, const char *dir, struct json_object *paths,
     struct buf *said, struct err *);
 
-/* Appends what is left to do by hand, a numbered line each. dir: NULL if no
- * files were written. */
+/* Appends the steps that are left to do by hand, a numbered line each. dir:
+ * NULL if no files were written. */
 void remote_files_left(const struct remote_wish *, enum remote_proxy,
     const char *dir, struct buf *out);
 

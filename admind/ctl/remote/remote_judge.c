@@ -20,8 +20,8 @@ remote_judge_row(struct remote_row *r, enum remote_verdict verdict,
 	va_list ap;
 
 	r->verdict = verdict;
-	snprintf(r->fix, sizeof(r->fix), "%s",
-	    verdict == REMOTE_WRONG ? fix : "");
+	snprintf(
+	    r->fix, sizeof(r->fix), "%s", verdict == REMOTE_WRONG ? fix : "");
 	va_start(ap, fmt);
 	(void)vsnprintf(r->found, sizeof(r->found), fmt, ap);
 	va_end(ap);
@@ -84,8 +84,8 @@ remote_judge_name(const struct remote_way *w, const struct remote_answer *a,
 		    "public address is not reached: --from HOST:PORT.",
 		    "%s: nothing accepts the connection: %s", w->host, a->why);
 	else
-		remote_judge_row(r, REMOTE_RIGHT, "", "%s is %s", w->host,
-		    a->address);
+		remote_judge_row(
+		    r, REMOTE_RIGHT, "", "%s is %s", w->host, a->address);
 }
 
 void
@@ -111,7 +111,8 @@ remote_judge_certificate(const struct remote_way *w,
 		    "authority of your own.",
 		    "TLS fails: %s", a->why);
 	else if (a->ends == 0)
-		remote_judge_row(r, REMOTE_RIGHT, "", "the certificate is good");
+		remote_judge_row(
+		    r, REMOTE_RIGHT, "", "the certificate is good");
 	else if (a->ends < w->now + REMOTE_ENDS_SOON_S)
 		remote_judge_row(r, REMOTE_WRONG, renew,
 		    "the certificate ends on %s, in %lld days", date,
@@ -175,11 +176,12 @@ remote_judge_metadata(const struct remote_way *w, const char *path,
 		    "access document has this issuer.",
 		    "%s does not name the issuer %s", path, w->issuer);
 	else
-		remote_judge_row(r, REMOTE_RIGHT, "",
-		    "%s says the right resource", path);
+		remote_judge_row(
+		    r, REMOTE_RIGHT, "", "%s says the right resource", path);
 }
 
-/* Access stands in front: its own challenge answers, and ours is a fault. */
+/* Access is in front: its own challenge must answer, and ours would be a fault.
+ */
 static void
 challenge_of_access(const struct remote_answer *a, struct remote_row *r)
 {
@@ -344,8 +346,7 @@ remote_judge_keys(const struct remote_way *w, const struct remote_answer *a,
 	uint32_t fresh = 0, gone = 0;
 	const char *kid = "";
 
-	if (a->reached != REMOTE_ANSWERED || a->status != 200 ||
-	    !s->has_keys) {
+	if (a->reached != REMOTE_ANSWERED || a->status != 200 || !s->has_keys) {
 		remote_judge_row(r, REMOTE_WRONG,
 		    "Look at the issuer: its jwks_uri must answer with a JWK "
 		    "set.",
@@ -401,8 +402,8 @@ remote_judge_clock(
 		    "timedatectl set-ntp true, here or there: tokens count "
 		    "only within leeway_seconds.",
 		    "this machine's clock is %lld s %s the other side's",
-		    ahead > 0 ? ahead : -ahead, ahead > 0 ? "behind"
-							  : "ahead of");
+		    ahead > 0 ? ahead : -ahead,
+		    ahead > 0 ? "behind" : "ahead of");
 	else
 		remote_judge_row(r, REMOTE_RIGHT, "",
 		    "within %lld s of the other side's",
@@ -410,8 +411,8 @@ remote_judge_clock(
 }
 
 void
-remote_judge_listener(const struct remote_way *w,
-    const struct remote_answer *a, struct remote_row *r)
+remote_judge_listener(const struct remote_way *w, const struct remote_answer *a,
+    struct remote_row *r)
 {
 	static const char restart[] =
 	    "systemctl status mcpbox-gatewayd@tunnel.socket "
@@ -434,8 +435,7 @@ remote_judge_listener(const struct remote_way *w,
 		    "`listeners` of an issuer must have tunnel (mcpboxctl "
 		    "access show).",
 		    "gatewayd-tunnel answers, but no issuer serves it");
-	else if (a->status != 200 ||
-	    strcmp(a->said.resource, w->url) != 0)
+	else if (a->status != 200 || strcmp(a->said.resource, w->url) != 0)
 		remote_judge_row(r, REMOTE_WRONG, restart,
 		    "gatewayd-tunnel answers %u, with the resource %s",
 		    a->status,
@@ -454,8 +454,8 @@ remote_judge_call(const struct remote_answer *initialize,
 	const struct remote_said *s = &a->said;
 
 	if (a->reached != REMOTE_ANSWERED)
-		remote_judge_row(r, REMOTE_WRONG,
-		    "See the proxy's log.", "%s: no answer: %s", what, a->why);
+		remote_judge_row(r, REMOTE_WRONG, "See the proxy's log.",
+		    "%s: no answer: %s", what, a->why);
 	else if (a->status == 200 && s->result && tools != NULL)
 		remote_judge_row(r, REMOTE_RIGHT, "",
 		    "initialize and tools/list, with %u tools", s->ntools);
@@ -463,7 +463,7 @@ remote_judge_call(const struct remote_answer *initialize,
 		remote_judge_row(r, REMOTE_WRONG,
 		    "docs/ACCESS.md, \"When a client is refused\".",
 		    "%s answers %u: %s", what, a->status,
-		    s->description[0] != '\0' ? s->description
+		    s->description[0] != '\0'     ? s->description
 			: s->rpc_error[0] != '\0' ? s->rpc_error
 						  : "without a reason");
 }

@@ -1,7 +1,7 @@
 /*
- * What the steps of `remote check` found, in words: whether a step is right,
- * what is there, and how it is mended. No I/O. Texts of answers stand in found
- * as they came, which is printable ASCII (remote_read.h).
+ * The verdicts of `remote check` in words: whether a step is right, the
+ * finding, and the remedy. No I/O. Texts of answers are in `found` as they
+ * came: printable ASCII (remote_read.h).
  */
 #ifndef REMOTE_JUDGE_H
 #define REMOTE_JUDGE_H
@@ -24,11 +24,11 @@ struct remote_row {
 	char found[REMOTE_FOUND_MAX], fix[REMOTE_FIX_MAX];
 };
 
-/* What is expected of a way in. */
+/* The facts that a right way in agrees with. */
 struct remote_way {
 	enum remote_kind kind;
-	const char *url, *host, *issuer; /* issuer: "" if there is none */
-	const char *socket;              /* of the tunnel's listener */
+	const char *url, *host, *issuer;   /* issuer: may be "" */
+	const char *socket;                /* of the tunnel's listener */
 	char metadata[REMOTE_URL_MAX + 1]; /* its URL, as challenges name it */
 	bool serves; /* an issuer of the document serves the tunnel */
 	int64_t now; /* Unix time */
@@ -40,9 +40,8 @@ struct remote_way {
 };
 
 /* Writes a row. */
-void remote_judge_row(struct remote_row *, enum remote_verdict,
-    const char *fix, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+void remote_judge_row(struct remote_row *, enum remote_verdict, const char *fix,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Each of these judges one answer, and fills in all of the row but `step`. */
 void remote_judge_name(const struct remote_way *, const struct remote_answer *,
@@ -55,14 +54,14 @@ void remote_judge_metadata(const struct remote_way *, const char *path,
 /* A POST without a credential. */
 void remote_judge_challenge(const struct remote_way *,
     const struct remote_answer *, struct remote_row *);
-/* A POST with a token that nobody signed. */
+/* A POST with an invented token. */
 void remote_judge_authorization(const struct remote_way *,
     const struct remote_answer *, struct remote_row *);
 /* expected: the issuer that its metadata must name. */
 void remote_judge_issuer(const struct remote_way *, const char *expected,
     const struct remote_answer *, struct remote_row *);
-void remote_judge_keys(const struct remote_way *,
-    const struct remote_answer *, struct remote_row *);
+void remote_judge_keys(const struct remote_way *, const struct remote_answer *,
+    struct remote_row *);
 /* date: of an answer; 0: none had one. */
 void remote_judge_clock(
     const struct remote_way *, int64_t date, struct remote_row *);

@@ -1,6 +1,6 @@
 /*
- * What the access document does not say of a remote: its kind, its URL, its API
- * token, the files that were written. STATE_DIR/remotes.json, root's
+ * The facts of a remote that are not in the access document: its kind, its URL,
+ * its API token, the files that were written. STATE_DIR/remotes.json, root's
  * (docs/decisions/0101).
  */
 #ifndef REMOTE_KEPT_H

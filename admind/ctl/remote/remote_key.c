@@ -19,18 +19,18 @@ public_set(const char *x, char kid[REMOTE_THUMB_LEN + 1])
 			   *keys = json_object_new_array(),
 			   *jwk = json_object_new_object();
 	bool ok = set != NULL && keys != NULL && jwk != NULL &&
-	    json_object_object_add(
-		jwk, "kty", json_object_new_string("OKP")) == 0 &&
+	    json_object_object_add(jwk, "kty", json_object_new_string("OKP")) ==
+		0 &&
 	    json_object_object_add(
 		jwk, "crv", json_object_new_string("Ed25519")) == 0 &&
 	    json_object_object_add(jwk, "x", json_object_new_string(x)) == 0 &&
 	    remote_read_thumb(jwk, kid) == 0 &&
-	    json_object_object_add(
-		jwk, "kid", json_object_new_string(kid)) == 0 &&
+	    json_object_object_add(jwk, "kid", json_object_new_string(kid)) ==
+		0 &&
 	    json_object_object_add(
 		jwk, "alg", json_object_new_string("EdDSA")) == 0 &&
-	    json_object_object_add(
-		jwk, "use", json_object_new_string("sig")) == 0 &&
+	    json_object_object_add(jwk, "use", json_object_new_string("sig")) ==
+		0 &&
 	    json_object_object_add(set, "keys", json_object_get(keys)) == 0 &&
 	    json_object_array_add(keys, json_object_get(jwk)) == 0;
 
@@ -57,8 +57,8 @@ remote_key_make(struct json_object **set, struct buf *private, struct err *err)
 	struct json_object *made = NULL;
 
 	if (pair != NULL && EVP_PKEY_get_raw_private_key(pair, d, &nd) == 1 &&
-	    EVP_PKEY_get_raw_public_key(pair, x, &nx) == 1 &&
-	    nd == sizeof(d) && nx == sizeof(x)) {
+	    EVP_PKEY_get_raw_public_key(pair, x, &nx) == 1 && nd == sizeof(d) &&
+	    nx == sizeof(x)) {
 		(void)b64url_encode(d, sizeof(d), dt);
 		(void)b64url_encode(x, sizeof(x), xt);
 		made = public_set(xt, kid);

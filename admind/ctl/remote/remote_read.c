@@ -3,9 +3,9 @@
  *
  * Each byte here was chosen by a stranger. JSON goes through the pre-scan that
  * all of our parsers have (json_parse: depth, numbers, UTF-8, duplicates)
- * before json-c sees it. Of a text only printable ASCII is kept, and only up to
- * a bound, so nothing that is copied can be more than its field, and nothing of
- * it can be a terminal's command. Nothing is executed, opened or followed.
+ * before json-c sees it. A text is kept only if it is printable ASCII and
+ * within a bound. So no copy is longer than its field, and no text is a
+ * terminal's command. Nothing is executed, opened or followed.
  */
 #include <string.h>
 #include <strings.h>
@@ -35,8 +35,8 @@ take(const char *s, size_t n, char least, char *out, size_t max)
 }
 
 static void
-take_member(struct json_object *o, const char *name, char least, char *out,
-    size_t max)
+take_member(
+    struct json_object *o, const char *name, char least, char *out, size_t max)
 {
 	struct json_object *v;
 
@@ -124,8 +124,8 @@ remote_read_keys(
 	uint32_t n = 0;
 
 	for (size_t i = 0; list != NULL && n < REMOTE_KEYS_MAX &&
-	     i < json_object_array_length(list);
-	     i++) {
+	    i < json_object_array_length(list);
+	    i++) {
 		jwk = json_object_array_get_idx(list, i);
 		memset(&keys[n], 0, sizeof(keys[n]));
 		if (!json_object_is_type(jwk, json_type_object) ||
@@ -144,8 +144,8 @@ read_lists(struct json_object *o, struct remote_said *s)
 
 	list = member(o, "authorization_servers", json_type_array);
 	for (size_t i = 0; list != NULL && s->nservers < REMOTE_SERVERS_MAX &&
-	     i < json_object_array_length(list);
-	     i++) {
+	    i < json_object_array_length(list);
+	    i++) {
 		v = json_object_array_get_idx(list, i);
 		if (json_object_is_type(v, json_type_string))
 			take(json_object_get_string(v),
@@ -154,7 +154,7 @@ read_lists(struct json_object *o, struct remote_said *s)
 	}
 	list = member(o, "code_challenge_methods_supported", json_type_array);
 	for (size_t i = 0; list != NULL && i < json_object_array_length(list);
-	     i++) {
+	    i++) {
 		v = json_object_array_get_idx(list, i);
 		if (json_object_is_type(v, json_type_string) &&
 		    strcmp(json_object_get_string(v), "S256") == 0)
@@ -177,8 +177,8 @@ read_object(struct json_object *o, struct remote_said *s)
 	if ((v = member(o, "result", json_type_object)) != NULL) {
 		s->result = true;
 		v = member(v, "tools", json_type_array);
-		s->ntools = v != NULL ? (uint32_t)json_object_array_length(v)
-				      : 0;
+		s->ntools =
+		    v != NULL ? (uint32_t)json_object_array_length(v) : 0;
 	}
 	if ((v = member(o, "error", json_type_object)) != NULL)
 		take_member(v, "message", ' ', s->rpc_error, REMOTE_TEXT_MAX);
@@ -265,8 +265,8 @@ parameter(const char *name, size_t nname, const char *value, size_t n,
 		if (strlen(known[i].name) == nname &&
 		    strncasecmp(name, known[i].name, nname) == 0 &&
 		    known[i].out[0] == '\0')
-			take(
-			    value, n, known[i].least, known[i].out, known[i].max);
+			take(value, n, known[i].least, known[i].out,
+			    known[i].max);
 }
 
 /*

@@ -1,7 +1,8 @@
 /*
- * remote remove NAME: takes away what add made, and says what stays. A remote
- * is an issuer with its rules and its own permission set, or an API token. The
- * change of the document is shown and asked about as in `access set`.
+ * remote remove NAME: takes away all that add made, and names the things that
+ * stay. A remote is an issuer with its rules and its own permission set, or an
+ * API token. The change of the document is shown and asked about as in `access
+ * set`.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,25 +27,24 @@ complain(const char *why)
 }
 
 static enum ctl_status
-drop_issuer(const struct ctl *c, const struct remote_state *s,
-    const char *name, struct buf *stays)
+drop_issuer(const struct ctl *c, const struct remote_state *s, const char *name,
+    struct buf *stays)
 {
 	struct json_object *document = NULL;
 	enum ctl_status status;
 	struct err err = {0};
 	struct buf bytes;
 
-	if (remote_document_remove(
-		s->document, name, &document, stays, &err) == -1)
+	if (remote_document_remove(s->document, name, &document, stays, &err) ==
+	    -1)
 		return complain(err.text);
 	buf_init(&bytes, ACCESS_DOCUMENT_MAX);
 	buf_puts(&bytes,
 	    json_object_to_json_string_ext(document,
 		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 		    JSON_C_TO_STRING_NOSLASHESCAPE));
-	status = bytes.failed
-	    ? complain("the access document is too large")
-	    : access_change(c, s->answer, document, &bytes);
+	status = bytes.failed ? complain("the access document is too large")
+			      : access_change(c, s->answer, document, &bytes);
 	buf_free(&bytes);
 	json_object_put(document);
 	return status;
@@ -81,15 +81,15 @@ drop_token(const struct ctl *c, const char *id)
 	return status;
 }
 
-/* Tells what this command leaves: files, and what is at the provider. */
+/* Names the things that this command leaves: files, and settings at the
+ * provider. */
 static void
 stays_of(enum remote_kind kind, struct json_object *row, struct buf *stays)
 {
 	static const char *const elsewhere[REMOTE_KIND_COUNT] = {
 	    "the API and the clients at the issuer",
-	    "the Worker (npx wrangler delete)",
-	    "the application in Zero Trust", NULL,
-	    "Funnel (tailscale funnel reset)"};
+	    "the Worker (npx wrangler delete)", "the application in Zero Trust",
+	    NULL, "Funnel (tailscale funnel reset)"};
 	struct json_object *files;
 	const char *path;
 
@@ -99,8 +99,8 @@ stays_of(enum remote_kind kind, struct json_object *row, struct buf *stays)
 	    !json_object_is_type(files, json_type_array))
 		return;
 	for (size_t i = 0; i < json_object_array_length(files); i++) {
-		path = json_object_get_string(
-		    json_object_array_get_idx(files, i));
+		path =
+		    json_object_get_string(json_object_array_get_idx(files, i));
 		buf_puts(stays, "file ");
 		if (path != NULL)
 			show_text(stays, path, strlen(path), SHOW_LINE);

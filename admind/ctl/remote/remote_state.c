@@ -62,9 +62,9 @@ remote_state_kind(const struct remote_state *s, const char *name)
 	    ? remote_kind_of(remote_document_text(row, "kind"))
 	    : -1;
 
-	return kind != -1      ? kind
+	return kind != -1    ? kind
 	    : issuer != NULL ? (int)remote_document_kind(issuer)
-			       : -1;
+			     : -1;
 }
 
 const char *
@@ -83,14 +83,13 @@ remote_state_token(
     const struct ctl *c, const struct remote_state *s, const char *name)
 {
 	struct json_object *row = remote_kept_find(s->rows, name), *o = NULL;
-	const char *id =
-	    row != NULL ? remote_document_text(row, "token") : "";
+	const char *id = row != NULL ? remote_document_text(row, "token") : "";
 	struct buf text;
 
 	if (*id == '\0')
 		return NULL;
-	if (calls_list(c, "token_named", id, ipc_bytes(NULL, 0), NULL,
-		&text) == CTL_DONE &&
+	if (calls_list(c, "token_named", id, ipc_bytes(NULL, 0), NULL, &text) ==
+		CTL_DONE &&
 	    json_parse(text.p, text.len, &o, NULL) == -1)
 		o = NULL;
 	buf_free(&text);
@@ -139,7 +138,8 @@ people(const struct ctl *c, const char *issuer, struct json_object *o)
 			last = at;
 	}
 	add(o, "people", json_object_new_int64((int64_t)n));
-	if (page != NULL && json_object_object_get_ex(page, "next_cursor", &next) &&
+	if (page != NULL &&
+	    json_object_object_get_ex(page, "next_cursor", &next) &&
 	    next != NULL)
 		add(o, "more_people", json_object_new_boolean(true));
 	add_text(o, "last_used_at", last);
@@ -168,8 +168,7 @@ issuer_of(const struct ctl *c, const struct remote_state *s, const char *name,
 
 			if (strcmp(remote_document_text(r, "issuer"), name) ==
 			    0)
-				json_object_array_add(
-				    mine, json_object_get(r));
+				json_object_array_add(mine, json_object_get(r));
 		}
 	add(o, "rules", mine);
 }

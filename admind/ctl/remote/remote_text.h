@@ -5,7 +5,7 @@
 #ifndef REMOTE_TEXT_H
 #define REMOTE_TEXT_H
 
-/* The name and the run directory that stand in them. */
+/* The name and the run directory in them. */
 #define REMOTE_TEXT_HOST "mcp.example.org"
 #define REMOTE_TEXT_RUN  "/run/mcpbox/"
 
