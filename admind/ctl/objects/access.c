@@ -148,7 +148,7 @@ store(const struct ctl *c, const struct buf *file, struct json_object *old)
 	return status;
 }
 
-/* Tells what holds after a change. */
+/* Tells the state after a change. */
 static enum ctl_status
 say_now(const struct ctl *c)
 {
