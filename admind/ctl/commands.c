@@ -132,7 +132,7 @@ static const struct command commands[] = {
 	"remote list\n"
 	"remote show NAME\n"
 	"remote add oidc NAME --issuer URL --resource URL --email LIST|--sub LIST --jwks FILE|--discovery [--set NAME] [--scopes LIST] [--allow LIST] [--out DIR] [--proxy WORD] [--yes]\n"
-	"remote add worker NAME --resource URL --email LIST|--sub LIST [--issuer URL] [--set NAME] [--out DIR] [--yes]\n"
+	"remote add worker NAME --issuer URL --resource URL --email LIST|--sub LIST [--set NAME] [--out DIR] [--yes]\n"
 	"remote add access NAME --team NAME --aud TAG --resource URL --email LIST|--sub LIST [--jwks FILE] [--set NAME] [--out DIR] [--yes]\n"
 	"remote add token NAME --resource URL [--scopes LIST] [--allow LIST] [--out DIR] [--proxy WORD]\n"
 	"remote add tailscale NAME --resource URL [--issuer URL ...] [--scopes LIST] [--allow LIST] [--out DIR]\n"

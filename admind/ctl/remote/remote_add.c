@@ -153,9 +153,13 @@ gather_issuer(struct add *a)
 		w->jwks_url = a->keys;
 		break;
 	case REMOTE_WORKER:
-		/* The Worker is the issuer under the address that it has. */
-		if (w->issuer != NULL || w->resource == NULL ||
-		    remote_host(w->resource, authority, authority) == -1)
+		/* The Worker is the issuer of its own tokens, under its own
+		 * address. People sign in elsewhere. */
+		w->upstream = w->issuer;
+		need(a, &w->upstream, "issuer",
+		    "The issuer where people sign in (OIDC_ISSUER)");
+		if (w->resource == NULL ||
+		    remote_host(w->resource, NULL, authority) == -1)
 			return;
 		snprintf(a->issuer, sizeof(a->issuer), "https://%s", authority);
 		w->issuer = a->issuer;

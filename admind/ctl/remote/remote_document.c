@@ -150,11 +150,10 @@ new_issuer(const struct remote_wish *w)
 		ok = put_text(o, "header", "cf-access-jwt-assertion") == 0 &&
 		    put_words(o, "types", "jwt") == 0 &&
 		    put_text(o, "email", "trusted") == 0;
-	/* The Worker signs each request for itself, with the addresses that
-	 * its own sign-in vouches for. */
+	/* The Worker signs each request for itself, with the rights that the
+	 * person consented to. */
 	if (ok && w->kind == REMOTE_WORKER)
 		ok = put_words(o, "algorithms", "EdDSA") == 0 &&
-		    put_text(o, "email", "trusted") == 0 &&
 		    put_text(o, "scopes", "token") == 0 &&
 		    put(o, "bound", json_object_new_boolean(true)) == 0;
 	if (ok && w->jwks != NULL)

@@ -18,6 +18,7 @@ struct remote_wish {
 	const char *name;
 	enum remote_kind kind;
 	const char *resource, *issuer, *audience;
+	const char *upstream; /* a Worker's: where people sign in */
 	const char *emails, *subs;
 	const char *set; /* a permission set that is there; NULL: a new one */
 	const char *scopes, *allow; /* of the new one */

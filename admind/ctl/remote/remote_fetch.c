@@ -82,8 +82,7 @@ drop(uid_t uid, gid_t gid)
 	 */
 	if (geteuid() == 0 &&
 	    (setgroups(0, NULL) == -1 || setresgid(gid, gid, gid) == -1 ||
-		setresuid(uid, uid, uid) == -1 ||
-		setresuid(0, 0, 0) == 0))
+		setresuid(uid, uid, uid) == -1 || setresuid(0, 0, 0) == 0))
 		return false;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 	    prctl(PR_SET_DUMPABLE, 0) == 0;

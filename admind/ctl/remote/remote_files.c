@@ -187,12 +187,13 @@ wrangler(const struct remote_wish *w, struct buf *b)
 			   *vars = json_object_new_object();
 
 	add_text(vars, "RESOURCE", w->resource);
-	add_text(vars, "ISSUER", w->issuer);
+	add_text(vars, "OIDC_ISSUER", w->upstream != NULL ? w->upstream : "");
+	add_text(vars, "OIDC_CLIENT_ID", "mcpbox");
 	add(o, "vars", vars);
 	buf_puts(b,
 	    "// For wrangler.jsonc of the Worker. The private key is not "
 	    "here:\n"
-	    "// it is the secret SIGNING_JWK.\n");
+	    "// it is the secret SIGNING_KEY.\n");
 	print(o, b);
 	json_object_put(o);
 }
@@ -252,6 +253,14 @@ remote_files_write(const struct ctl *c, const struct remote_wish *w,
 	if (realpath(dir, whole) == NULL)
 		return err_sys(err, FAILURE_INTERNAL, "%s", dir);
 	buf_init(&b, FILE_MAX);
+	if (w->kind == REMOTE_WORKER) {
+		/* The public name is the Worker's; the way from it to us is in
+		 * contrib/cloudflare. */
+		wrangler(w, &b);
+		rc = write_one(
+		    whole, w->name, ".wrangler.jsonc", &b, paths, said, err);
+		goto out;
+	}
 	if (w->kind == REMOTE_TAILSCALE)
 		tailscale(c->run_dir, &b);
 	else if (proxy == REMOTE_CADDY)
@@ -270,11 +279,6 @@ remote_files_write(const struct ctl *c, const struct remote_wish *w,
 		application(w, authority, &b);
 		if (write_one(whole, w->name, ".access.json", &b, paths, said,
 			err) == -1)
-			goto out;
-	} else if (w->kind == REMOTE_WORKER) {
-		wrangler(w, &b);
-		if (write_one(whole, w->name, ".wrangler.jsonc", &b, paths,
-			said, err) == -1)
 			goto out;
 	}
 	rc = 0;
@@ -323,7 +327,12 @@ way(struct left *l, const struct remote_wish *w, enum remote_proxy proxy,
 		    host);
 		return;
 	}
-	if (dir == NULL) {
+	if (w->kind == REMOTE_WORKER) {
+		step(l,
+		    "Let the Worker reach the tunnel's socket: by a service of "
+		    "Workers VPC, or under a name of its own (MCPBOX_URL), "
+		    "with cloudflared or nginx");
+	} else if (dir == NULL) {
 		step(l,
 		    "Let a proxy reach the tunnel's socket under https://%s "
 		    "(contrib/nginx, contrib/cloudflared; --out DIR writes "
@@ -374,13 +383,14 @@ remote_files_left(const struct remote_wish *w, enum remote_proxy proxy,
 		break;
 	case REMOTE_WORKER:
 		step(&l,
-		    "npx wrangler secret put SIGNING_JWK, and paste the "
+		    "npx wrangler secret put SIGNING_KEY, and paste the "
 		    "private key: it is shown this once");
 		step(&l,
-		    "Take the variables of %s.wrangler.jsonc into "
-		    "wrangler.jsonc, then npx wrangler deploy",
-		    w->name);
-		clients(&l, "In the Worker's list of redirect addresses");
+		    "Make a client for the Worker at %s, that returns to its "
+		    "address; take OIDC_CLIENT_ID and the variables RESOURCE "
+		    "%s and OIDC_ISSUER into wrangler.jsonc, then npx wrangler "
+		    "deploy",
+		    w->upstream, w->resource);
 		break;
 	case REMOTE_ACCESS:
 		step(&l,

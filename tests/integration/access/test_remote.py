@@ -1,17 +1,20 @@
 """mcpboxctl remote add, list, show and remove, on real daemons: the screens, the document, the files, and that no
 other way in is disturbed."""
+import base64
 import json
 import os
 import pty
 import re
 import select
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from harness.clients.api_token import where
 from harness.clients.mcp import request
 from harness.clients.signed_token import RESOURCE, Issuer, document, set_document
-from harness.instance import Instance
+from harness.instance import SRC, Instance
 from harness.patience import patience, until
 
 OTHER = Issuer("other")
@@ -41,6 +44,10 @@ def keys(tmp_path):
     path = tmp_path / "keys.json"
     path.write_text(json.dumps({**HOME.entry()["jwks"], "public_cert": "of another kind"}))
     return str(path)
+
+
+def unb64(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def now(instance):
@@ -152,6 +159,46 @@ def test_tailscale(instance, tmp_path):
     assert "2. tailscale funnel --bg http://127.0.0.1:8480\n" in r.stderr, r.stderr
     assert "listen 127.0.0.1:8480;\n" in (tmp_path / "home.nginx.conf").read_text()
     assert instance.ctl_json("remote", "list")["items"][0]["url"] == "https://box.tail1.ts.net/mcp"
+
+
+def test_access(instance, keys, tmp_path):
+    r = instance.ctl("remote", "add", "access", "cf", "--resource", RESOURCE, "--team", "acme", "--aud", "f" * 64,
+                     "--email", "ann@example.org", "--set", "use", "--jwks", keys, "--out", str(tmp_path), "--yes")
+    assert "+ issuer cf  https://acme.cloudflareaccess.com\n" in r.stdout and "+ permission set" not in r.stdout
+    assert "make the self-hosted application of cf.access.json" in r.stderr, r.stderr
+    assert now(instance)["issuers"][1] == {
+        "name": "cf", "issuer": "https://acme.cloudflareaccess.com", "audiences": ["f" * 64],
+        "header": "cf-access-jwt-assertion", "types": ["jwt"], "email": "trusted", "jwks": HOME.entry()["jwks"]}
+    made = json.loads((tmp_path / "cf.access.json").read_text())
+    assert made["domain"] == "mcp.example.org/mcp" and made["oauth_configuration"]["enabled"] is True
+    assert "hostname: mcp.example.org\n" in (tmp_path / "cf.cloudflared.yml").read_text()
+    r = instance.ctl("remote", "remove", "cf", "--yes")
+    assert "permission set use: other rules name it\n" in r.stderr and now(instance) == THERE
+
+
+@pytest.mark.skipif("bound" not in (Path(SRC) / "docs" / "ACCESS.md").read_text(encoding="utf-8"),
+                    reason="issuers have no member `bound` yet (decision 0098)")
+def test_a_worker(instance, tmp_path):
+    r = instance.ctl("remote", "add", "worker", "edge", "--resource", RESOURCE, "--issuer", "https://id.example.org",
+                     "--email", "ann@example.org", "--out", str(tmp_path), "--yes")
+    *rows, last = r.stdout.splitlines()
+    private = json.loads(last)
+    assert rows[0] == "+ issuer edge  https://mcp.example.org; scopes token", rows
+    issuer = now(instance)["issuers"][1]
+    key, = issuer["jwks"]["keys"]
+    assert issuer["bound"] is True and issuer["scopes"] == "token" and issuer["algorithms"] == ["EdDSA"]
+    assert "d" not in key and all(private[m] == key[m] for m in ("kty", "crv", "x", "kid", "alg"))
+    public = Ed25519PrivateKey.from_private_bytes(unb64(private["d"])).public_key().public_bytes_raw()
+    assert public == unb64(key["x"])
+    # It is printed, and nowhere else.
+    assert private["d"] not in r.stderr and "SIGNING_KEY" in r.stderr
+    for folder in (tmp_path, Path(instance.state)):
+        for f in folder.glob("*.json*"):
+            assert private["d"] not in f.read_text()
+    assert '"RESOURCE": "https://mcp.example.org/mcp"' in (tmp_path / "edge.wrangler.jsonc").read_text()
+    assert instance.ctl_json("remote", "show", "edge")["kind"] == "worker"
+    instance.ctl("remote", "remove", "edge", "--yes")
+    assert now(instance) == THERE
 
 
 def test_an_issuer_that_came_otherwise(instance):

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from harness.clients.signed_token import RESOURCE, Person, set_document
+from harness.clients.signed_token import RESOURCE, Person
 from harness.instance import Instance
 from harness.net.authority import Authority
 from harness.net.nginx import Nginx, free_port
