@@ -69,7 +69,7 @@ def test_there_and_gone(instance, keys, tmp_path):
     ann = {"email": "ann@example.org", "email_verified": True}
     r = add(instance, keys, "--out", str(tmp_path), "--yes")
     assert r.stdout == ("+ issuer home  https://home.example.org\n+ key of issuer home: kid k, EC P-256\n"
-                        "+ permission set home  ; scopes tools:read, tools:call; allow *\n"
+                        "+ permission set home; scopes tools:read, tools:call; allow *\n"
                         "+ rule 2: issuer home, email ann@example.org, bob@example.org -> set home\n"), r.stdout
     assert f"wrote {tmp_path}/home.nginx.conf\nLeft to do by hand:\n1. Put home.nginx.conf into" in r.stderr
     assert f"2. At https://home.example.org, make an API (resource) of exactly {RESOURCE}\n" in r.stderr
