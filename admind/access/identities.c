@@ -597,7 +597,6 @@ look_at_clock(struct admind *a)
 		    "showed: signed tokens are judged by the later time",
 		    (unsigned long long)((now - wall) / 1000000));
 }
->>>>>>> people
 
 void
 identities_tick(struct admind *a)
@@ -607,7 +606,6 @@ identities_tick(struct admind *a)
 
 	if (a->identities == NULL)
 		return;
-<<<<<<< HEAD
 	replay_tick(a->identities->used, now_us());
 	look_at_clock(a);
 	LIST_FOREACH(x, &a->identities->people.all, entry)

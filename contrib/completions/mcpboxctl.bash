@@ -22,16 +22,16 @@ _mcpboxctl() {
 
 	COMPREPLY=()
 	case $prev in
-	--run-dir | --password-file | --key-file | --transfer-key | --journal | -f)
+	--run-dir | --password-file | --key-file | --transfer-key | --journal | --jwks | --token | --ca | --out | -f)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
-	--json | --all | --leave-unreadable | --yes) ;;
+	--json | --all | --leave-unreadable | --yes | --discovery) ;;
 	-*) return ;; # its value, which no usage lists
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--json | --all | --leave-unreadable | --yes) ;;
+		--json | --all | --leave-unreadable | --yes | --discovery) ;;
 		-*) ((i++)) ;;
 		*)
 			if [ -z "$command" ]; then
@@ -50,6 +50,8 @@ _mcpboxctl() {
 		    sed -n 's/^       mcpboxctl \([a-z-]*\).*/\1/p' | sort -u)" -- "$cur")
 	elif [[ -n $second && ($command == openapi || $command == key || $command == access) ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+	elif [[ $command == remote && $second == add ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "access oidc tailscale token worker" -- "$cur")
 	elif [ -n "$second" ]; then
 		return
 	elif [ "$command" = call ]; then

@@ -27,9 +27,12 @@ OWNERS = {
     "json-c/": ("common/parse/", "gatewayd/", "admind/http/", "admind/check/",
                 "admind/ctl/"),
     "Python.h": ("sandboxd/runner/",),
-    # jwt_key.c: public keys of issuers, for admind-check alone.
-    "openssl/": ("common/crypto/", "sandboxd/runner/", "admind/check/jwt/jwt_key.c"),
-    "curl/": ("gatewayd/stdio/",),
+    # jwt_key.c: public keys of issuers, for admind-check alone. remote_key.c: the key
+    # pair of a Worker, printed once.
+    "openssl/": ("common/crypto/", "sandboxd/runner/", "admind/check/jwt/jwt_key.c",
+                 "admind/ctl/remote/remote_key.c"),
+    # remote_fetch.c: in a process without rights (decision 0101).
+    "curl/": ("gatewayd/stdio/", "admind/ctl/remote/remote_fetch.c"),
 }
 LINES_MAX = 600
 

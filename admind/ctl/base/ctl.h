@@ -65,6 +65,12 @@ struct ctl {
 	/* setup, doctor: paths of the installation, as configured */
 	const char *roles_file, *libexec_dir, *conf_dir, *state_dir;
 	const char *database; /* setup: URL of a server elsewhere, or "local" */
+	struct {              /* remote; NULL if not given */
+		const char *resource, *email, *sub, *set, *scopes, *allow,
+		    *jwks, *team, *aud, *out, *proxy; /* of add */
+		bool discovery;
+		const char *from, *token, *ca; /* of check */
+	} remote;
 	/* options --NAME of admin_filter.def, without state and kind */
 	const char *filter[ADMIN_FILTER_COUNT];
 	uint32_t limit;

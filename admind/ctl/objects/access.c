@@ -19,6 +19,7 @@
 
 #include <json-c/json.h>
 
+#include "access_change.h"
 #include "access_diff.h"
 #include "call.h"
 #include "calls.h"
@@ -33,7 +34,9 @@
 static enum ctl_status
 holding(const struct ctl *c, struct buf *text, struct json_object **o)
 {
-	enum ctl_status status = calls_query(c, "access", NULL, text);
+	/* Filters of the command line are those of other lists. */
+	enum ctl_status status =
+	    calls_list(c, "access", NULL, ipc_bytes(NULL, 0), NULL, text);
 	struct err err;
 
 	*o = NULL;
@@ -213,9 +216,7 @@ store(const struct ctl *c, const struct buf *file, struct json_object *old)
 	struct ipc_access_set m = {.document = ipc_bytes(file->p, file->len)};
 	const char *seen = tables_text(old, "sha256");
 	enum ctl_status status;
-	struct json_object *o;
 	struct ipc_frame f;
-	struct buf text;
 
 	if (strlen(seen) == HEX32_LEN &&
 	    hex_decode(seen, HEX32_LEN, m.seen.b) == -1)
@@ -224,9 +225,19 @@ store(const struct ctl *c, const struct buf *file, struct json_object *old)
 	    &m, IPC_ACCESS_STATE, &f);
 	if (status == CTL_REFUSED)
 		say_changed(c, old, file);
-	if (status != CTL_DONE)
-		return status;
-	ipc_frame_free(&f);
+	if (status == CTL_DONE)
+		ipc_frame_free(&f);
+	return status;
+}
+
+/* Tells the state after a change. */
+static enum ctl_status
+say_now(const struct ctl *c)
+{
+	enum ctl_status status;
+	struct json_object *o;
+	struct buf text;
+
 	status = holding(c, &text, &o);
 	if (status == CTL_DONE && c->json)
 		status = tables_json(text.p, text.len);
@@ -237,17 +248,80 @@ store(const struct ctl *c, const struct buf *file, struct json_object *old)
 	return status;
 }
 
+enum ctl_status
+access_base(struct json_object *answer, struct json_object **document)
+{
+	*document = NULL;
+	(void)json_object_object_get_ex(answer, "document", document);
+	if (*document == NULL || in_force(answer))
+		return CTL_DONE;
+	say(answer);
+	fputs("mcpboxctl: nothing is built on it. Set a document of your own "
+	      "by mcpboxctl access set FILE, then come back\n",
+	    stderr);
+	return CTL_REFUSED;
+}
+
+bool
+access_changes(struct json_object *old, struct json_object *new)
+{
+	struct json_object *was = NULL;
+
+	(void)json_object_object_get_ex(old, "document", &was);
+	return was == NULL || !in_force(old) || !json_object_equal(was, new);
+}
+
+enum ctl_status
+access_change(const struct ctl *c, struct json_object *old,
+    struct json_object *new, const struct buf *document)
+{
+	enum ctl_status status = CTL_REFUSED;
+	struct json_object *was = NULL;
+	struct buf rows;
+
+	(void)json_object_object_get_ex(old, "document", &was);
+	if (was != NULL && !in_force(old)) {
+		say(old);
+		fputs("mcpboxctl: so the new document is compared with none\n",
+		    stderr);
+		was = NULL;
+	}
+	buf_init(&rows, 16 * IPC_BLOB_MAX);
+	if (access_diff(was, new, &rows) == 0)
+		buf_puts(&rows, "~ nothing that changes who may come in\n");
+	/* With --json standard output has one object, the result. */
+	if (rows.len > 0 && !rows.failed)
+		(void)fwrite(rows.p, 1, rows.len, c->json ? stderr : stdout);
+	(void)fflush(stdout);
+	if (agreed(c))
+		status = store(c, document, old);
+	else
+		fputs("mcpboxctl: nothing was changed\n", stderr);
+	buf_free(&rows);
+	return status;
+}
+
+enum ctl_status
+access_holding(const struct ctl *c, struct json_object **answer)
+{
+	enum ctl_status status;
+	struct buf text;
+
+	status = holding(c, &text, answer);
+	buf_free(&text);
+	return status;
+}
+
 static enum ctl_status
 set(const struct ctl *c)
 {
-	struct json_object *old = NULL, *new = NULL, *was = NULL;
-	struct buf file, text, rows;
+	struct json_object *old = NULL, *new = NULL;
+	struct buf file, text;
 	enum ctl_status status;
 	struct err err;
 
 	buf_init(&file, ACCESS_DOCUMENT_MAX);
 	buf_init(&text, 1);
-	buf_init(&rows, 16 * IPC_BLOB_MAX);
 	if ((status = transfer_read(c->words[2], &file)) != CTL_DONE)
 		goto out;
 	if (json_parse(file.p, file.len, &new, &err) == -1 ||
@@ -259,35 +333,15 @@ set(const struct ctl *c)
 	}
 	if ((status = holding(c, &text, &old)) != CTL_DONE)
 		goto out;
-	(void)json_object_object_get_ex(old, "document", &was);
-	if (was != NULL && !in_force(old)) {
-		say(old);
-		fputs("mcpboxctl: so the new document is compared with none\n",
-		    stderr);
-		was = NULL;
-	}
-	if (was != NULL && json_object_equal(was, new)) {
+	if (!access_changes(old, new))
 		fputs("mcpboxctl: nothing changes\n", stderr);
-		goto out;
-	}
-	if (access_diff(was, new, &rows) == 0)
-		buf_puts(&rows, "~ nothing that changes who may come in\n");
-	/* With --json standard output has one object, the result. */
-	if (rows.len > 0 && !rows.failed)
-		(void)fwrite(rows.p, 1, rows.len, c->json ? stderr : stdout);
-	(void)fflush(stdout);
-	if (agreed(c)) {
-		status = store(c, &file, old);
-	} else {
-		fputs("mcpboxctl: nothing was changed\n", stderr);
-		status = CTL_REFUSED;
-	}
+	else if ((status = access_change(c, old, new, &file)) == CTL_DONE)
+		status = say_now(c);
 out:
 	json_object_put(old);
 	json_object_put(new);
 	buf_free(&file);
 	buf_free(&text);
-	buf_free(&rows);
 	return status;
 }
 

@@ -19,8 +19,10 @@ def free_port():
 class Nginx:
     """Runs as a uid that is nobody but a member of the socket's group."""
 
-    def __init__(self, instance, replace=()):
-        self.dir = os.path.join(instance.parent, "nginx")
+    def __init__(self, instance, replace=(), name="nginx", site=None, tls=None):
+        """site: another file than the example, of the same form. tls: (certificate, key), files that this uid may
+        read; without, HTTP."""
+        self.dir, self.tls = os.path.join(instance.parent, name), tls
         self.port = free_port()
         self.uid, self.gid = instance.uid("stranger"), instance.uid("gwtunnel")
         os.makedirs(self.dir)
@@ -28,7 +30,7 @@ class Nginx:
             os.makedirs(path, exist_ok=True)
             os.chown(path, self.uid, self.uid)
         self.conf = os.path.join(self.dir, "nginx.conf")
-        with open(os.path.join(SRC, "contrib", "nginx", "mcpbox.conf"), encoding="utf-8") as f:
+        with open(site or os.path.join(SRC, "contrib", "nginx", "mcpbox.conf"), encoding="utf-8") as f:
             site = f.read()
         site = self.bound(site, instance)
         for a, b in replace:
@@ -44,10 +46,14 @@ class Nginx:
 
     def bound(self, site, instance):
         """The example's names and paths are this test's; nothing else of it changes."""
-        for wanted, value in ((r"unix:/run/mcpbox/\S+;", f"unix:{instance.run('gatewayd-tunnel', 'mcp.sock')};"),
-                              (r"listen 443 ssl;", f"listen 127.0.0.1:{self.port};"),
-                              (r"listen \[::\]:443 ssl;", ""), (r"ssl_certificate \S+;", ""),
-                              (r"ssl_certificate_key \S+;", ""), (r"ssl_protocols [^;]+;", ""),
+        certificate, key = ((f"ssl_certificate {self.tls[0]};", f"ssl_certificate_key {self.tls[1]};")
+                            if self.tls else ("", ""))
+        for wanted, value in ((r"unix:/\S+/gatewayd-tunnel/\S+;",
+                               f"unix:{instance.run('gatewayd-tunnel', 'mcp.sock')};"),
+                              (r"listen 443 ssl;", f"listen 127.0.0.1:{self.port}{' ssl' if self.tls else ''};"),
+                              (r"listen \[::\]:443 ssl;", ""), (r"ssl_certificate \S+;", certificate),
+                              (r"ssl_certificate_key \S+;", key),
+                              *(() if self.tls else ((r"ssl_protocols [^;]+;", ""),)),
                               (r"access_log \S+;", f"access_log {self.dir}/access.log;")):
             site, n = re.subn(wanted, value, site)
             assert n == 1, wanted

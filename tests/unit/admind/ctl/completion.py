@@ -36,6 +36,9 @@ with tempfile.TemporaryDirectory() as d:
     # Alternatives within a command's own words are values, not words.
     assert complete("mcpboxctl", "tokens", "") == {"list", "show", "create", "revoke"}
     assert complete("mcpboxctl", "rates", "") == {"set", "remove"}
+    assert complete("mcpboxctl", "remote", "") == {"list", "show", "add", "check", "remove"}
+    assert complete("mcpboxctl", "remote", "add", "") == {"access", "oidc", "tailscale", "token", "worker"}
+    assert complete("mcpboxctl", "remote", "add", "oidc", "home", "--is") == {"--issuer"}
     assert complete("mcpboxctl", "setup", "") <= {""}
     assert complete("mcpboxctl", "help", "") == commands and complete("mcpboxctl", "help", "setup", "") <= {""}
     # What an option wants is no command.
@@ -50,6 +53,7 @@ with tempfile.TemporaryDirectory() as d:
     assert "some.export" in complete("mcpboxctl", "openapi", "demo", "some")
     assert "some.export" in complete("mcpboxctl", "key", "export", "some")
     assert "some.export" in complete("mcpboxctl", "access", "set", "--yes", "some")
+    assert "some.export" in complete("mcpboxctl", "remote", "check", "home", "--token", "some")
     if shell := shutil.which("zsh"):
         subprocess.run([shell, "-n", zsh], check=True)
 

@@ -1,0 +1,15 @@
+/*
+ * The examples of contrib/nginx and contrib/cloudflared, made by
+ * remote_text.py. Each ends with NUL.
+ */
+#ifndef REMOTE_TEXT_H
+#define REMOTE_TEXT_H
+
+/* The name and the run directory in them. */
+#define REMOTE_TEXT_HOST "mcp.example.org"
+#define REMOTE_TEXT_RUN  "/run/mcpbox/"
+
+extern const char remote_text_nginx[];
+extern const char remote_text_cloudflared[];
+
+#endif
