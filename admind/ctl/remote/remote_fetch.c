@@ -269,8 +269,11 @@ set_up(CURL *h, struct child *c, struct curl_slist **fields, int *sock,
 			return false;
 		*fields = l;
 	}
-	if (ask->to != NULL) {
-		snprintf(line, sizeof(line), "::%s", ask->to);
+	/* With a socket of the caller the address is of no use, but without one
+	 * the name would be resolved. */
+	if (ask->to != NULL || ask->fd != -1) {
+		snprintf(line, sizeof(line), "::%s",
+		    ask->fd != -1 ? "127.0.0.1:80" : ask->to);
 		if ((*to = curl_slist_append(NULL, line)) == NULL)
 			return false;
 		curl_easy_setopt(h, CURLOPT_CONNECT_TO, *to);

@@ -57,7 +57,7 @@ is_strange(const struct remote_way *w, const char *what,
 		remote_judge_row(r, REMOTE_WRONG, fix,
 		    "%s answers %u: the proxy does not reach mcpbox", what,
 		    a->status);
-	} else if (a->said.html) {
+	} else if (a->said.html && a->status == 200) {
 		remote_judge_row(r, REMOTE_WRONG, passes,
 		    "%s answers %u with a web page: something else than mcpbox "
 		    "is there",
@@ -276,6 +276,9 @@ remote_judge_authorization(const struct remote_way *w,
 		    "a bad token is refused by name: %s",
 		    s->description[0] != '\0' ? s->description
 					      : "invalid_token");
+	else if (a->status == 401 && !s->bearer)
+		remote_judge_row(r, REMOTE_UNSEEN, "",
+		    "the 401 has no WWW-Authenticate that would tell");
 	else if (a->status == 401)
 		remote_judge_row(r, REMOTE_WRONG,
 		    "The proxy must pass the field Authorization of requests "
@@ -370,8 +373,8 @@ remote_judge_keys(const struct remote_way *w, const struct remote_answer *a,
 		    s->nkeys);
 	else if (fresh > 0)
 		remote_judge_row(r, REMOTE_WRONG, again,
-		    "the issuer changed its keys: %u new ones (%s%s) are not "
-		    "in the access document, so tokens of them are refused",
+		    "the issuer changed its keys: %u (%s%s) not in the access "
+		    "document, so tokens of them are refused",
 		    fresh, *kid != '\0' ? "kid " : "",
 		    *kid != '\0' ? kid : "without a name");
 	else if (gone == w->nkeys)
@@ -384,7 +387,7 @@ remote_judge_keys(const struct remote_way *w, const struct remote_answer *a,
 		    gone);
 	else
 		remote_judge_row(r, REMOTE_RIGHT, "",
-		    "the issuer's %u keys are those of the access document",
+		    "the issuer's keys (%u) are those of the access document",
 		    s->nkeys);
 }
 

@@ -113,7 +113,7 @@ def test_the_right_way(instance, authority, good, way, issuer, token):
         lines = r.stdout.splitlines()
         assert lines[0] == f"home (oidc): {RESOURCE}" and lines[-1] == "The way in is right.", r.stdout
         assert lines[1] == f"ok     name           {HOST} is 127.0.0.1", r.stdout
-        assert "ok     call           initialize and tools/list, with 0 tools" in lines, r.stdout
+        assert "ok     call           initialize and tools/list, with 2 tools" in lines, r.stdout
         assert all(len(x) <= 80 for x in lines), r.stdout
         # Without a token nothing is called, and that is no fault.
         last = way.steps(n.port, code=0)[-1]
@@ -127,9 +127,7 @@ FAULTS = {
                       {"authorization": "a token gets the answer of a request without one: the proxy strips"
                                         " Authorization"}),
     "challenge": ([(MCP, MCP + "\t\tproxy_hide_header WWW-Authenticate;\n")],
-                  {"challenge": "POST /mcp answers 401 without WWW-Authenticate: the proxy strips it",
-                   "authorization": "a token gets the answer of a request without one: the proxy strips"
-                                    " Authorization"}),
+                  {"challenge": "POST /mcp answers 401 without WWW-Authenticate: the proxy strips it"}),
     "login": ([(MCP, MCP + "\t\treturn 302 https://login.example.org/;\n")],
               {"challenge": "POST /mcp answers 302, and sends clients to https://login.example.org/",
                "authorization": "POST /mcp with a token answers 302, and sends clients to https://login.example.org/"}),
@@ -144,9 +142,8 @@ FAULTS = {
              {"challenge": "POST /mcp answers without a credential: everybody is let in",
               "authorization": "a bad token gets 200 instead of 401"}),
     "firewall": ([(MCP, MCP + "\t\treturn 403;\n")],
-                 {"challenge": "POST /mcp answers 403 with a web page: something else than mcpbox is there",
-                  "authorization": "POST /mcp with a token answers 403 with a web page: something else than mcpbox is"
-                                   " there"})}
+                 {"challenge": "POST /mcp without a credential answers 403 instead of 401",
+                  "authorization": "a bad token gets 403 instead of 401"})}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -195,7 +192,7 @@ def test_faults_of_the_issuer(instance, authority, good, way, issuer):
         key = issuer.key
         issuer.rotate()
         (found, fix), = way.wrong(n.port).values()
-        assert "the issuer changed its keys: 1 new ones (kid k) are not in the access document" in found
+        assert "the issuer changed its keys: 1 (kid k) not in the access document" in found
         assert "mcpboxctl access show, access set FILE" in fix
         issuer.key = key
         for member, value, says in (

@@ -94,6 +94,9 @@ judged_metadata(void **state)
 	a.said.html = true;
 	METADATA(&way);
 	is(&r, REMOTE_WRONG, "with a web page");
+	a.status = 404;
+	METADATA(&way);
+	is(&r, REMOTE_WRONG, "the proxy does not pass it");
 	a = answered(404);
 	METADATA(&way);
 	is(&r, REMOTE_WRONG, "the proxy does not pass it");
@@ -168,6 +171,9 @@ judged_challenges(void **state)
 
 	a = answered(401);
 	remote_judge_authorization(&way, &a, &r);
+	is(&r, REMOTE_UNSEEN, "no WWW-Authenticate");
+	a.said.bearer = true;
+	remote_judge_authorization(&way, &a, &r);
 	is(&r, REMOTE_WRONG, "the proxy strips Authorization");
 	SET(a.said.error, "invalid_token");
 	SET(a.said.description, "why");
@@ -220,7 +226,7 @@ judged_issuers(void **state)
 	SET(a.said.keys[1].thumb, "BBB");
 	SET(a.said.keys[1].kid, "k2");
 	KEYS(&way);
-	is(&r, REMOTE_WRONG, "1 new ones (kid k2)");
+	is(&r, REMOTE_WRONG, "1 (kid k2) not in the access document");
 	fetched.own_keys = false;
 	fetched.nkeys = 0;
 	KEYS(&fetched);
