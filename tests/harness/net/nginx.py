@@ -17,12 +17,16 @@ def free_port():
 
 
 class Nginx:
-    """Runs as a uid that is nobody but a member of the socket's group."""
+    """Runs as a uid that is nobody but a member of the socket's group. tls: (certificate, key), or it speaks plain
+    HTTP."""
 
-    def __init__(self, instance, replace=()):
+    def __init__(self, instance, replace=(), tls=None):
         self.dir = os.path.join(instance.parent, "nginx")
         self.port = free_port()
         self.uid, self.gid = instance.uid("stranger"), instance.uid("gwtunnel")
+        self.tls = tls
+        if tls:
+            os.chown(tls[1], self.uid, self.uid)
         os.makedirs(self.dir)
         for path in (self.dir, os.path.join(self.dir, "tmp")):
             os.makedirs(path, exist_ok=True)
@@ -44,10 +48,12 @@ class Nginx:
 
     def bound(self, site, instance):
         """The example's names and paths are this test's; nothing else of it changes."""
+        cert, key = (f"ssl_certificate {self.tls[0]};", f"ssl_certificate_key {self.tls[1]};") if self.tls else ("", "")
         for wanted, value in ((r"unix:/run/mcpbox/\S+;", f"unix:{instance.run('gatewayd-tunnel', 'mcp.sock')};"),
-                              (r"listen 443 ssl;", f"listen 127.0.0.1:{self.port};"),
-                              (r"listen \[::\]:443 ssl;", ""), (r"ssl_certificate \S+;", ""),
-                              (r"ssl_certificate_key \S+;", ""), (r"ssl_protocols [^;]+;", ""),
+                              (r"listen 443 ssl;", f"listen 127.0.0.1:{self.port}{' ssl' if self.tls else ''};"),
+                              (r"listen \[::\]:443 ssl;", ""), (r"ssl_certificate \S+;", cert),
+                              (r"ssl_certificate_key \S+;", key),
+                              *(() if self.tls else ((r"ssl_protocols [^;]+;", ""),)),
                               (r"access_log \S+;", f"access_log {self.dir}/access.log;")):
             site, n = re.subn(wanted, value, site)
             assert n == 1, wanted
