@@ -1,6 +1,7 @@
 """The Worker alone, between a provider and an mcpbox that are played, so that a test decides what both say."""
 import base64
 import hashlib
+import itertools
 import json
 import urllib.parse
 
@@ -27,13 +28,16 @@ class Alone:
         self.openid, self.mcpbox = OpenId(), Mcpbox()
         self.worker = Worker(self.authority, self.openid.issuer, self.mcpbox.address, documents=DOCUMENTS)
         self.url, self.resource = self.worker.url, self.worker.resource
+        self.addresses = itertools.count(1)
 
     def close(self):
         for part in (self.worker, self.openid, self.mcpbox):
             part.close()
 
-    def browser(self, **more):
-        return Browser("ann", self.authority.cert, **more)
+    def browser(self, address=None):
+        """Each of an address of its own, unless told: what one address may do is a test of its own."""
+        n = next(self.addresses)
+        return Browser("ann", self.authority.cert, address or f"198.18.{n // 256}.{n % 256}")
 
     def ask(self, method, path, body=None, browser=None, **headers):
         return (browser or self.browser()).ask(method, self.url + path, body,
