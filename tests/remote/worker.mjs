@@ -26,7 +26,7 @@ const mf = new Miniflare({
   compatibilityFlags: config.compatibility_flags,
   kvNamespaces: [config.kv_namespaces[0].binding],
   durableObjects: { COUNTER: { className: 'Counter', useSQLite: true } },
-  ratelimits: { MCP_RATE: { simple: config.ratelimits[0].simple } },
+  ratelimits: { MCP_RATE: (({ namespace_id, simple }) => ({ namespace_id, simple }))(config.ratelimits[0]) },
   bindings: settings.vars,
   serviceBindings: { MCPBOX: { external: { address: settings.mcpbox, http: {} } } },
   // Of all the Internet there are the documents of clients, and this machine.
