@@ -40,7 +40,8 @@ class Way:
         self.resource = f"https://localhost:{self.nginx.port}/mcp"
         got = set_document(instance, {
             "resource": self.resource,
-            "issuers": [{"name": "op", "issuer": self.op.issuer, "algorithms": ["ES256"], "jwks": self.op.jwks()}],
+            "issuers": [{"name": "op", "issuer": self.op.issuer, "algorithms": ["ES256"], "scopes": "token",
+                         "jwks": self.op.jwks()}],
             "rules": [{"issuer": "op", "claim": "email", "values": ["ann@example.org"], "set": "family"}],
             "permission_sets": SETS})
         assert got["_"] == "ACCESS_STATE", got

@@ -105,5 +105,5 @@ class Browser:
         if isinstance(page, Page):
             assert page.status == 200 and page.handle, page
             page = self.decide(page, **more)
-        assert isinstance(page, str), page
+        assert isinstance(page, str) and "code=" in page, page
         return page
