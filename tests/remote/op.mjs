@@ -26,7 +26,8 @@ const provider = new Provider(issuer, {
   jwks: { keys: [key] },
   clientDefaults: { id_token_signed_response_alg: 'ES256' },
   cookies: { keys: ['a key of this test'] },
-  scopes: ['openid', 'email', 'profile', 'offline_access'],
+  // The rights, too: a client that registers itself names them.
+  scopes: ['openid', 'email', 'profile', 'offline_access', 'tools:read', 'tools:call', 'manage'],
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
   conformIdTokenClaims: false,
   findAccount: (_ctx, sub) => ({ accountId: sub, claims: () => claims(sub) }),

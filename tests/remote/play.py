@@ -44,7 +44,8 @@ class Node:
 
     def _read(self):
         for line in self.process.stdout:
-            self.lines.put(line)
+            # Packages say things, too.
+            (self.lines.put if line.startswith("{") else self.errors.append)(line)
         self.lines.put(None)
 
     def _complain(self):
