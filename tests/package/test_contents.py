@@ -31,6 +31,11 @@ def listed(package):
             for line in out.splitlines()}
 
 
+#: Of contrib/cloudflare, beside its sources.
+WORKER = ("README.md", "package.json", "package-lock.json", "tsconfig.json", "client.mjs", "wrangler.vpc.jsonc",
+          "wrangler.hostname.jsonc")
+
+
 def test_every_file_is_meant_to_be_there(package):
     wanted = {f"/usr/libexec/mcpbox/{d}" for d in DAEMONS}
     wanted |= {"/usr/bin/mcpboxctl", "/usr/bin/mcpbox-stdio", "/usr/share/mcpbox/roles.sql",
@@ -43,6 +48,8 @@ def test_every_file_is_meant_to_be_there(package):
     wanted |= {f"/usr/share/doc/mcpbox/{f}" for f in (
         "SECURITY.md", "examples/nginx/mcpbox.conf", "examples/caddy/Caddyfile", "examples/cloudflared/config.yml",
         "examples/prometheus/mcpbox.rules.yml", "examples/module-add", "docs/openapi.yaml",
+        *(f"examples/cloudflare/{f}" for f in WORKER),
+        *(f"examples/cloudflare/src/{p.name}" for p in (SRC / "contrib/cloudflare/src").glob("*.ts")),
         *(str(p.relative_to(SRC)) for p in (SRC / "docs").rglob("*.md")))}
     wanted |= {f"/etc/mcpbox/{c}.conf" for c in CONF}
     wanted |= {f"/usr/share/man/{p}" for p in PAGES}

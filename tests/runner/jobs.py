@@ -80,11 +80,15 @@ def build_guest_packages(suite):
 
 # --- what a machine does once --------------------------------------------
 
+#: The Worker's packages are those that its README installs; all others are the tests' own.
+WORKER = "contrib/cloudflare"
+
+
 def npm(folder):
     """What the folder's package-lock.json names, in the cache. Node itself comes from
     npm, at one version; Debian's npm only fetches."""
     def do(ctx):
-        here, there = SRC / "tests" / folder, node_dir(ctx.paths, folder)
+        here, there = SRC / (folder if folder == WORKER else f"tests/{folder}"), node_dir(ctx.paths, folder)
         lock = there / "package-lock.json"
         if lock.exists() and lock.read_bytes() == (here / "package-lock.json").read_bytes():
             return
@@ -93,7 +97,7 @@ def npm(folder):
         for name in ("package.json", "package-lock.json"):
             shutil.copy(here / name, there)
         try:
-            ctx.must(600, f"npm ci of tests/{folder}",
+            ctx.must(600, f"npm ci of {here.relative_to(SRC)}",
                      ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=there)
         except Stop:
             lock.unlink()
@@ -303,7 +307,7 @@ def jobs():
     add("build release", "builds", build(*RELEASE), places=2, limit=2000)
     add("build sanitised", "builds", build(*SANITISED), places=2, limit=2000)
     add("build package", "builds", build_package, places=2, limit=2000, needs=("root here",))
-    for name in ("clients", "conformance", "egress", "bench", "clients/hosts"):
+    for name in ("clients", "conformance", "egress", "bench", "clients/hosts", "remote", WORKER):
         add(f"npm {name}", "installs", npm(name), limit=700)
     here = this_suite()
     add("root here", "installs", root(here), limit=2000)
@@ -340,6 +344,8 @@ def jobs():
                 limit=limit + 60, needs=needs)
     add("clients", "clients", folder("clients", 600, 1, "clients", "--ignore=tests/clients/hosts"),
         limit=700, needs=(*released, "npm clients"))
+    add("issuers", "issuers", folder("remote", 900, 1, "remote", "--ignore=tests/remote/worker"), limit=1000,
+        needs=(*released, "npm remote"))
     add("conformance", "conformance", folder("conformance", 1200, 1, "conformance"), limit=1300,
         needs=(*released, "npm conformance"))
     add("quickstart", "quickstart", folder("quickstart", 1500), places=2, limit=1600, needs=released)
@@ -369,6 +375,9 @@ def jobs():
         add(f"vm {s}", "vm", vm(s), places=2, stage=LONG, limit=2700,
             needs=(f"build guest packages {s}", f"guest {s}"))
 
+    # The way without the Worker comes first: `tests/run remote` is both.
+    add("remote", "remote", folder("remote/worker", 1500, 1, "remote", MCPBOX_WORKER_DIR=lambda ctx: str(
+        node_dir(ctx.paths, WORKER))), stage=LONG, limit=1600, needs=(*released, f"npm {WORKER}", "issuers"))
     add("hosts", "hosts", folder("clients/hosts", 900, 1, "clients/hosts"), limit=1000, stage=ALONE,
         needs=(*released, "npm clients/hosts"))
     add("bench", "bench", bench, alone=True, stage=ALONE, limit=3700, needs=(*released, "npm bench"))
@@ -410,7 +419,8 @@ def several():
 def part_of_path(path):
     """The part that runs the tests of a file, or None."""
     for pattern, part in (("tests/package/test_reproducible.py*", "reproducible"),
-                          ("tests/clients/hosts/*", "hosts")):
+                          ("tests/clients/hosts/*", "hosts"), ("tests/remote/worker/*", "remote"),
+                          ("tests/remote*", "issuers")):
         if fnmatch.fnmatchcase(path, pattern):
             return part
     m = re.match(r"tests/(\w+)(/|$)", path)

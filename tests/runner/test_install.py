@@ -8,7 +8,8 @@ from runner.parts import BY_NAME, PARTS
 HEAVY = {"clang-19": {"lint", "tidy", "unit", "fuzz", "fuzz-long"},
          "qemu-system-x86": {"vm"},
          "mmdebstrap": {"package", "reproducible", "debian13", "systemd", "vm"},
-         "npm": {"lint", "wire", "schema", "egress", "clients", "conformance", "wire-long", "hosts", "bench"}}
+         "npm": {"lint", "wire", "schema", "egress", "clients", "conformance", "wire-long", "hosts", "bench", "issuers",
+                 "remote"}}
 BROWSERS = ("chromium", "firefox")
 
 
@@ -24,7 +25,8 @@ def test_a_part_brings_nothing_heavy_that_it_does_not_need(part):
 def test_who_runs_daemons_gets_what_they_run_with_and_nobody_else():
     serves = {p.name for p in PARTS if "serve" in install.kinds_of([p.name])}
     assert serves == {"wire", "wire-long", "schema", "database", "integration", "defects", "egress", "probes", "clients",
-                      "conformance", "kill", "quickstart", "package", "large", "hosts", "bench", "soak"}
+                      "conformance", "kill", "quickstart", "package", "large", "hosts", "bench", "soak",
+                      "issuers", "remote"}
     for p in PARTS:
         assert ("postgresql" in install.wanted([p.name])) == (p.name in serves)
 

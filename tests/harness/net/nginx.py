@@ -20,11 +20,13 @@ class Nginx:
     """Runs as a uid that is nobody but a member of the socket's group."""
 
     def __init__(self, instance, replace=(), name="nginx", site=None, tls=None):
-        """site: another file than the example, of the same form. tls: (certificate, key), files that this uid may
-        read; without, HTTP."""
+        """site: another file than the example, of the same form. tls: (certificate, key), or it speaks plain HTTP;
+        the key becomes a file of this uid."""
         self.dir, self.tls = os.path.join(instance.parent, name), tls
         self.port = free_port()
         self.uid, self.gid = instance.uid("stranger"), instance.uid("gwtunnel")
+        if tls:
+            os.chown(tls[1], self.uid, self.uid)
         os.makedirs(self.dir)
         for path in (self.dir, os.path.join(self.dir, "tmp")):
             os.makedirs(path, exist_ok=True)

@@ -1,0 +1,144 @@
+"""Through the Worker, with real parts all the way: official client, workerd, oidc-provider upstream, nginx, mcpbox."""
+import json
+import os
+import subprocess
+import urllib.parse
+
+import pytest
+
+from harness.clients import flow
+from harness.clients.browser import CALLBACK, Browser
+from harness.clients.mcp import LEGACY, MODERN, Client
+from harness.clients.signed_token import set_document
+from harness.net.nginx import Nginx, free_port
+from harness.net.pgtls import Authority
+from harness.patience import until
+from harness.place import SRC
+from remote.play import NODE, Provider, Sdk, Worker
+
+CANARY = "def main(n: int = 0) -> str:\n    return f'canary {n}'\n"
+TELLS = """import mcpbox
+def main() -> str:
+    for i in range(3):
+        mcpbox.progress(i, 3, str(i))
+    return "told"
+"""
+
+
+def registered():
+    """A client of the administrator's: (its row of the store, what it is told)."""
+    r = subprocess.run([NODE, os.path.join(SRC, "contrib/cloudflare/client.mjs"), "Known program", CALLBACK],
+                       capture_output=True, text=True, check=True)
+    row = json.loads(r.stdout)
+    secret = next(line for line in r.stderr.splitlines() if line.startswith("client secret: ")).split(": ")[1]
+    assert secret not in r.stdout
+    return row, {"client_id": row["clientId"], "client_secret": secret}
+
+
+class Way:
+    def __init__(self, instance):
+        instance.ctl("settings", "set", "rate_tunnel_per_minute", "0")
+        with Client(instance.address) as c:
+            for name, code in (("canary", CANARY), ("tells", TELLS)):
+                flow.publish(instance, c, "crm", name, code)
+        authority = Authority(instance.parent + "/authority")
+        self.nginx = Nginx(instance)
+        port = free_port()
+        self.op = Provider([Worker.upstream(port)])
+        row, self.known = registered()
+        self.worker = Worker(authority, self.op.issuer, f"127.0.0.1:{self.nginx.port}", port=port,
+                             kv={"client:" + row["clientId"]: json.dumps(row)})
+        got = set_document(instance, {
+            "resource": self.worker.resource,
+            "issuers": [{"name": "worker", "issuer": self.worker.url, "algorithms": ["EdDSA"], "scopes": "token",
+                         "jwks": {"keys": [self.worker.key.public]}}],
+            "rules": [{"issuer": "worker", "claim": "email", "values": ["ann@example.org"], "set": "all"}],
+            "permission_sets": [{"name": "all", "scopes": ["tools:read", "tools:call", "manage"], "allow": ["*"],
+                                 "deny": []}]})
+        assert got["_"] == "ACCESS_STATE", got
+
+    def sdk(self, name, **more):
+        return Sdk(name, self.worker.resource, self.worker.cafile, known=self.known, **more)
+
+    def browser(self, who="ann"):
+        return Browser(who, self.worker.cafile)
+
+    def close(self):
+        for part in (self.worker, self.op, self.nginx):
+            part.close()
+
+
+@pytest.fixture(scope="module")
+def way(instance):
+    w = Way(instance)
+    yield w
+    w.close()
+
+
+@pytest.mark.parametrize("how", ["dcr", "cimd", "known"])
+@pytest.mark.parametrize("sdk, revision", [("sdk", LEGACY), ("client", MODERN)])
+def test_finds_the_way_and_calls(instance, way, sdk, revision, how):
+    with way.sdk(sdk, how=how) as c:
+        asked = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(c.sign_in(way.browser())).query))
+        assert asked["resource"] == way.worker.resource and asked["code_challenge_method"] == "S256"
+        tools = c.good("list")["tools"]
+        assert "crm__canary" in tools and "mcpbox_list_servers" not in tools
+        assert c.text("crm__canary", n=5) == "canary 5"
+        assert c.text("crm__tells") == "told"
+        assert c.good("connect")["version"] == revision
+    assert instance.psql("SELECT DISTINCT principal FROM mcpbox.executions WHERE listener = 'tunnel'") == [
+        ["oidc:worker:ann"]]
+
+
+@pytest.mark.parametrize("sdk", ["sdk", "client"])
+def test_refresh_and_revocation(way, sdk):
+    with way.sdk(sdk) as c:
+        c.sign_in(way.browser())
+        c.good("spoil")
+        spoilt = c.token()
+        assert c.text("crm__canary", n=1) == "canary 1"
+        got = c.good("tokens")
+        assert got["tokens"]["access_token"] != spoilt
+        revoked = way.browser().ask("POST", way.worker.url + "/oauth/token", [
+            ("token", got["tokens"]["refresh_token"]), ("token_type_hint", "refresh_token"),
+            ("client_id", got["client"]["client_id"])])
+        assert revoked.status == 200, revoked
+        # Neither token is any good now: the client has to ask its person again.
+        again = c.do("call", name="crm__canary")
+        assert "authorize" in again or "error" in again, again
+        ended = way.browser().ask("POST", way.worker.url + "/oauth/token", [
+            ("grant_type", "refresh_token"), ("refresh_token", got["tokens"]["refresh_token"]),
+            ("client_id", got["client"]["client_id"])])
+        assert ended.status == 400 and json.loads(ended.text)["error"] == "invalid_grant", ended
+
+
+def test_the_person_decides_the_rights(way):
+    with way.sdk("client", scope="tools:read tools:call manage") as c:
+        c.sign_in(way.browser(), scope=["tools:read", "tools:call", "manage"])
+        assert "mcpbox_list_servers" in c.good("list")["tools"]
+    with way.sdk("client", scope="tools:read tools:call manage") as c:
+        c.sign_in(way.browser(), scope=["tools:read"])
+        assert "mcpbox_list_servers" not in c.good("list")["tools"]
+        assert "error" in c.do("call", name="crm__canary")
+
+
+def test_withdrawn_at_mcpbox(instance, way):
+    """The client keeps its token: it is told 403, not to sign in again."""
+    act = "SELECT mcpbox.act_identity_{}('root', NULL, NULL, '{{\"principal\": \"oidc:worker:ann\"{}}}')"
+    with way.sdk("client") as c:
+        c.sign_in(way.browser())
+        instance.psql(act.format("withdraw", ', "reason": "tried"'))
+        try:
+            until(lambda: "error" in c.do("call", name="crm__canary"))
+            r = way.browser().ask("POST", way.worker.resource, b"{}", headers={
+                "Authorization": "Bearer " + c.token(), "Content-Type": "application/json"})
+            assert r.status == 403, r
+        finally:
+            instance.psql(act.format("restore", ""))
+        until(lambda: "error" not in c.do("call", name="crm__canary"))
+
+
+def test_one_without_a_rule(way):
+    with way.sdk("sdk") as c:
+        got = c.do("connect")
+        assert "error" in c.do("finish", url=way.browser("eve").sign_in(got["authorize"]))
