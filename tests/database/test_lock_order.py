@@ -227,6 +227,23 @@ def test_both_end(schema, app, owner, pair):
     behind.ends(refused=True)
 
 
+@pytest.mark.parametrize("change", [
+    "manage_rollback(gen_random_uuid(), %s, 1::int8, 'local')",
+    "request_publish(gen_random_uuid(), gen_random_uuid(), %s, '', 'local')",
+    "set_tool_enabled(%s, false, 'root')", "delete_object(%s, 'tool', 'local')"],
+    ids=lambda change: change.partition("(")[0])
+def test_a_change_takes_the_server_before_the_tool(schema, app, owner, change):
+    """As the server's deletion does: a change that had the tool already while it waits
+    for the server would wait for one that waits for it."""
+    t = Tool(app).approve()
+    t.update(code="def main(): return 2")
+    with held(schema, SERVER, t.server):
+        asked = Asked(schema, "SELECT mcpbox." + change, t.id)
+        asked.waits(owner)
+        assert owner.execute(TOOL + " FOR UPDATE SKIP LOCKED", (t.id,)).fetchall(), "it has the tool"
+    asked.ends()
+
+
 def test_a_sweep_leaves_what_somebody_closes(schema, app, owner):
     """... to him, or to the next one; he takes the records in another order."""
     t, node = Tool(app).approve(), "n" + uuid.uuid4().hex

@@ -4,6 +4,7 @@ gets no approval, no secret outside an approved version, and no login."""
 import base64
 import hashlib
 import hmac
+import itertools
 import os
 import secrets
 import shutil
@@ -620,6 +621,19 @@ def test_other_content_than_reviewed_is_refused(ctl, web, admind, token):
     drain(admind)
     assert request not in admind.decisions
     assert any(e[0] == "approve_refused" and "hash_mismatch" in e[3] for e in admind.events)
+
+
+def test_all_of_a_digest_counts(ctl, admind):
+    """Its last bit, its second half, and what comes after a byte that would end a text."""
+    contents = (preimage(code=b"def main():\n    return %d\n" % n) for n in itertools.count())
+    pre, digest = next((c, d) for c in contents if (d := hashlib.sha256(c).digest())[0] == 0)
+    for other in (digest[:-1] + bytes([digest[-1] ^ 1]), digest[:16] + bytes(b ^ 1 for b in digest[16:]),
+                  b"\0" + bytes(b ^ 1 for b in digest[1:])):
+        request = os.urandom(16)
+        admind.requests[request] = ("tool", "pending", pre)
+        refused(ask(ctl, admind, "APPROVE", approval=request, reviewed=other), "HASH_MISMATCH")
+        assert request not in admind.decisions
+    assert ask(ctl, admind, "APPROVE", approval=request, reviewed=digest)["_"] == "OK"
 
 
 @pytest.mark.parametrize("pre", [

@@ -193,6 +193,33 @@ test_via_goes_everywhere(void **state)
 	assert_int_equal(authenticates, before + 2);
 }
 
+/* An answer that was asked for before everything was forgotten serves its own
+ * request alone: admind may have given it before the change. */
+static void
+test_older_answer_is_not_remembered(void **state)
+{
+	struct lc c = lc_open(address);
+	long end = lc_ms() + LC_DEADLINE_MS;
+	unsigned before = authenticates;
+
+	(void)state;
+	send_post(&c, BEARER "one\r\n", PING);
+	while (authenticates == before) {
+		if (lc_ms() > end)
+			fail_msg("admind is not asked");
+		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	}
+	/* admind has answered, and the answer is on its way. */
+	assert_int_equal(gw.exchange_count, 1);
+	identity_cache_drop(gw.identities);
+	assert_int_equal(lc_answer(&c, base), 200);
+	lc_close(&c);
+	assert_int_equal(post(BEARER "one\r\n", PING), 200);
+	assert_int_equal(authenticates, before + 2);
+	assert_int_equal(post(BEARER "one\r\n", PING), 200);
+	assert_int_equal(authenticates, before + 2);
+}
+
 /* ---- challenges ---- */
 
 static void
@@ -503,6 +530,7 @@ main(void)
 	    T(test_where_an_issuer_has_the_header),
 	    T(test_long_credentials),
 	    T(test_via_goes_everywhere),
+	    T(test_older_answer_is_not_remembered),
 	    T(test_challenges),
 	    T(test_step_up),
 	    T(test_tunnel_without_a_credential),
