@@ -37,10 +37,8 @@
 enum {
 	FRESH_MS = 5 * 60 * 1000, /* decision 0090 */
 	SEEN_TICKS = 5,
-	BACK_S = 60 /* a clock that goes back by more is told in the log */
+	CLOCK_TICKS = 60 /* a warning a minute is enough */
 };
-/* A clock that is ahead by more was wrong (decision 0090). */
-#define AHEAD_MAX_US (UINT64_C(24) * 3600 * 1000 * 1000)
 
 int
 identities_start(struct admind *a, struct err *err)
@@ -58,50 +56,11 @@ identities_start(struct admind *a, struct err *err)
 
 /* ---- time ---- */
 
-/*
- * The latest time that was known, plus the time since then by the clock since
- * boot. Otherwise a wall clock that is set back (by a time server that lies, by
- * an administrator, by an empty battery) would bring tokens back that are over.
- * If the wall clock is ahead, it counts.
- *
- * A clock that was ahead by mistake must not lock people out for years. So a
- * time that is more than a day ahead of all that is known counts only as long
- * as the clock shows it. A clock that was ahead for less makes tokens end early
- * until the true time is there; the log says so.
- */
 uint64_t
 identities_now(struct admind *a)
 {
-	struct identities *x = a->identities;
-	uint64_t wall = now_us(), boot = now_boot_ms(), late;
-
-	if (x == NULL)
-		return wall;
-	late = x->late_us + (boot - x->late_boot_ms) * 1000;
-	if (x->late_us != 0 && wall < late)
-		return late;
-	if (x->late_us == 0 || wall - late <= AHEAD_MAX_US) {
-		x->late_us = wall;
-		x->late_boot_ms = boot;
-	}
-	return wall;
-}
-
-void
-identities_was(struct admind *a, uint64_t us)
-{
-	struct identities *x = a->identities;
-	uint64_t now = identities_now(a);
-
-	if (us <= now || us - now > AHEAD_MAX_US)
-		return;
-	if (us - now > BACK_S * UINT64_C(1000000))
-		log_event(LOG_LV_WARN, "clock",
-		    "the newest record is %llu s ahead of this machine's "
-		    "clock: signed tokens are judged by its time",
-		    (unsigned long long)((us - now) / 1000000));
-	x->late_us = us;
-	x->late_boot_ms = now_boot_ms();
+	return a->identities == NULL ? now_us()
+				     : latest_now(&a->identities->latest);
 }
 
 /* ---- finding ---- */
@@ -452,7 +411,7 @@ use(struct admind *a, const struct issuer *s, const struct claims *c,
 	    .leeway_us = s->leeway_us,
 	    .until_us = c->exp_us + s->leeway_us};
 
-	switch (replay_use(a->identities->used, &t, now_us())) {
+	switch (replay_use(a->identities->used, &t, identities_now(a))) {
 	case REPLAY_NEW:
 		return 0;
 	case REPLAY_USED:
@@ -475,10 +434,10 @@ use(struct admind *a, const struct issuer *s, const struct claims *c,
 
 /* Returns when a session ends that this token brings. */
 static uint64_t
-session_end(
-    const struct issuer *s, const struct claims *c, const struct bound *b)
+session_end(struct admind *a, const struct issuer *s, const struct claims *c,
+    const struct bound *b)
 {
-	uint64_t now = now_us();
+	uint64_t now = identities_now(a);
 	uint64_t last = now + (uint64_t)BOUND_SESSION_MAX_S * 1000 * 1000;
 	uint64_t end = b->session_exp_us;
 
@@ -535,7 +494,7 @@ identities_admit(struct admind *a, struct ipc_bytes fields,
 		principal, err) == -1)
 		goto out;
 	c = people_credential(&a->identities->people, &h);
-	set_times(c, session_end(s, &claims, &b));
+	set_times(a, c, session_end(a, s, &claims, &b));
 	c->fresh_boot_ms = c->until_boot_ms; /* nothing checks a ticket again */
 	rc = 0;
 out:
@@ -585,19 +544,6 @@ identities_stale(struct admind *a, const char *issuer)
 
 /* ---- once a second ---- */
 
-/* Tells the log when the wall clock went back. */
-static void
-look_at_clock(struct admind *a)
-{
-	uint64_t now = identities_now(a), wall = now_us();
-
-	if (a->ticks % BACK_S == 0 && now - wall > BACK_S * UINT64_C(1000000))
-		log_event(LOG_LV_WARN, "clock",
-		    "this machine's clock is %llu s behind a time that it "
-		    "showed: signed tokens are judged by the later time",
-		    (unsigned long long)((now - wall) / 1000000));
-}
-
 void
 identities_tick(struct admind *a)
 {
@@ -606,8 +552,9 @@ identities_tick(struct admind *a)
 
 	if (a->identities == NULL)
 		return;
-	replay_tick(a->identities->used, now_us());
-	look_at_clock(a);
+	replay_tick(a->identities->used, identities_now(a));
+	if (a->ticks % CLOCK_TICKS == 0)
+		latest_look(&a->identities->latest);
 	LIST_FOREACH(x, &a->identities->people.all, entry)
 		for (c = TAILQ_FIRST(&x->credentials); c != NULL; c = after) {
 			after = TAILQ_NEXT(c, entry);

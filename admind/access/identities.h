@@ -11,6 +11,7 @@
 #define IDENTITIES_H
 
 #include "crypto.h"
+#include "latest.h"
 #include "op.h"
 #include "people.h"
 
@@ -44,9 +45,7 @@ struct identities {
 	bool judged, judging;
 	struct idset doomed; /* runs to cancel once the sandbox is there */
 
-	/* The latest time that this process knows, and the time since boot when
-	 * it was known (identities_now). */
-	uint64_t late_us, late_boot_ms;
+	struct latest latest; /* identities_now() */
 };
 
 int identities_start(struct admind *, struct err *);
@@ -104,8 +103,6 @@ void identities_renamed(struct admind *);
 /* Returns the time by which tokens are judged, Unix time in us. It never goes
  * back in this process, even if the wall clock does. */
 uint64_t identities_now(struct admind *);
-/* Takes a time that the database knows to be past. */
-void identities_was(struct admind *, uint64_t us);
 /* Called once a second. Ends tokens whose time is over. */
 void identities_tick(struct admind *);
 

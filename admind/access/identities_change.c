@@ -196,8 +196,10 @@ end_withdrawn(struct admind *a)
 static void
 got_newest(void *arg, const struct pg_result *rows, const struct err *err)
 {
+	struct admind *a = arg;
+
 	if (err == NULL && db_nrows(rows) == 1 && !db_null(rows, 0, 0))
-		identities_was(arg, db_time_us(rows, 0, 0));
+		latest_was(&a->identities->latest, db_time_us(rows, 0, 0));
 }
 
 static void read_them(struct admind *);

@@ -271,7 +271,7 @@ newest_record_is_past(void **unused)
 	passes(10);
 	assert_true(identities_now(a) == was + 3010 * S);
 	/* One that can't be does nothing. */
-	identities_was(a, was + UINT64_C(40) * 24 * 3600 * S);
+	latest_was(&a->identities->latest, was + UINT64_C(40) * 24 * 3600 * S);
 	assert_true(identities_now(a) == was + 3010 * S);
 }
 
