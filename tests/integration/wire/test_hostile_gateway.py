@@ -13,6 +13,7 @@ from harness.clients.api_token import Token
 from harness.clients.mcp import Client
 from harness.ipc import HEADER, Closed, Peer, Table, socket_as
 from harness.patience import eventually, patience
+from harness.played.admind import FAILURES
 
 CANARY = "CANARY_code_5b1d9f0c"
 
@@ -359,9 +360,11 @@ def test_a_set_is_of_one_listener_and_ends_with_its_tokens(instance, table, admi
         who = g.call("AUTHENTICATE", credential=t.text)
         assert who["principal"] == t.principal and who["cache_ms"] <= 30_000
         assert tool in items(g, who["permission_set"])
-        forbidden = items(g, "local")
-        assert isinstance(forbidden, int) and items(admind, who["permission_set"]) == forbidden
-        assert items(g, who["permission_set"][:-1] + "x") == forbidden
+        assert items(g, "local") == FAILURES["FORBIDDEN"]
+        # A name of the form is "busy" wherever it means nothing now: the gateway is to ask who its client is.
+        unknown = FAILURES["BUSY"]
+        assert items(admind, who["permission_set"]) == unknown
+        assert items(g, who["permission_set"][:-1] + "x") == unknown
         # A token that may the same has the same set; one that may more another, and neither is told by the other.
         assert g.call("AUTHENTICATE", credential=Token(instance, scopes="tools:call", allow="victim__*").text)[
             "permission_set"] == who["permission_set"]
@@ -372,7 +375,7 @@ def test_a_set_is_of_one_listener_and_ends_with_its_tokens(instance, table, admi
         # A hostile gateway does not answer the revocation: it is late, which the administrator hears, and the set is gone.
         r = instance.ctl("tokens", "revoke", more.name, check=False)
         assert r.returncode == 1 and "does not answer" in r.stderr
-        assert items(g, other) == forbidden
+        assert items(g, other) == unknown
         assert g.call("AUTHENTICATE", credential=more.text)["_"] == "REFUSED"
         a = g.call("AUTHORISE", credential=more.text, tool=tool, protocol="2025-11-25", client="hostile 1",
                    capabilities=b"{}", arguments=b"{}")
