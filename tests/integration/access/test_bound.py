@@ -209,8 +209,8 @@ def test_many_requests_of_a_session(instance, ann):
 
 def test_stream_ends_with_the_session(instance, ann):
     """It outlives its token by far more than the leeway, and ends with the session."""
-    end = int(time.time()) + 9
-    with listen(instance, ann, seconds=1, session_exp=end) as s, listen(instance, ann) as other:
+    end = int(time.time() + patience(9))
+    with listen(instance, ann, seconds=int(patience(1)), session_exp=end) as s, listen(instance, ann) as other:
         s.rest(timeout=patience(60))
         assert s.ended and time.time() >= end
         other.quiet(0.3)
