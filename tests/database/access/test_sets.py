@@ -108,9 +108,10 @@ def test_a_set_that_tokens_have_stays(app):
     for name in names[1:]:
         app.execute("SELECT mcpbox.token_revoke(%s, NULL, 'root')", (name,))
     app.commit()
-    with pytest.raises(psycopg.Error, match=f"have: {names[0]}$"):
+    with pytest.raises(psycopg.Error) as e:
         store(app, "{}")
     app.rollback()
+    assert e.value.diag.message_primary.endswith("have: " + names[0])
     app.execute("SELECT mcpbox.token_revoke(%s, NULL, 'root')", (names[0],))
     store(app, "{}")
 
