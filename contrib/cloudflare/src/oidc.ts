@@ -219,7 +219,9 @@ export async function finishSignIn(
   if (claims['email'] === undefined && provider.userinfo_endpoint && typeof got['access_token'] === 'string') {
     const more = await ask(provider.userinfo_endpoint, { headers: { Authorization: `Bearer ${got['access_token']}` } });
     if (more['sub'] !== claims['sub']) throw new SignInFault('userinfo is of another person');
-    claims = { ...more, ...claims };
+    // An address and its verification come from one place.
+    const { email_verified: _, ...rest } = claims;
+    claims = { ...rest, ...more };
   }
   return person(claims);
 }

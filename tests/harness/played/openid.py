@@ -19,7 +19,7 @@ def b64(data):
 
 class OpenId:
     """`id_token`: makes the ID token of (self, claims), honest at first. `answer`: fields of its redirect that differ;
-    None leaves one out. `seen`: what it was asked at its two endpoints."""
+    None leaves one out. `userinfo`: what it says there. `seen`: what it was asked at its two endpoints."""
 
     def __init__(self):
         self.key, self.other = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
@@ -46,6 +46,8 @@ class OpenId:
                     self._say(200, provider.metadata())
                 elif url.path == "/jwks":
                     self._say(200, {"keys": [provider.jwk()]})
+                elif url.path == "/userinfo":
+                    self._say(200 if self.headers["Authorization"] == "Bearer a" else 401, provider.userinfo)
                 elif url.path == "/authorize":
                     self._say(302, Location=provider.redirect(dict(urllib.parse.parse_qsl(url.query))))
                 else:
@@ -62,10 +64,12 @@ class OpenId:
 
     def honest(self):
         self.id_token, self.answer = (lambda p, claims: p.sign(claims)), {}
+        self.userinfo = {"sub": "ann"}
 
     def metadata(self):
         return {"issuer": self.issuer, "authorization_endpoint": self.issuer + "/authorize",
                 "token_endpoint": self.issuer + "/token", "jwks_uri": self.issuer + "/jwks",
+                "userinfo_endpoint": self.issuer + "/userinfo",
                 "authorization_response_iss_parameter_supported": True}
 
     def jwk(self):

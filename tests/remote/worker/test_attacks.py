@@ -6,6 +6,7 @@ import urllib.parse
 import pytest
 
 from harness.clients.browser import CALLBACK, Page
+from harness.patience import patience
 from remote.worker.conftest import STRANGE, VERIFIER, query
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=y>\u202eevil"
@@ -197,6 +198,19 @@ def test_id_token(alone, token):
     browser = alone.browser()
     page = browser.decide(browser.open(alone.authorize(alone.client)))
     assert "sign-in failed" in refused(page)
+
+
+def test_userinfo(alone):
+    """Asked where the ID token has no address. It counts for this person only, and with its own word on the address."""
+    alone.openid.id_token = lambda p, c: p.sign({k: v for k, v in c.items() if k != "email"})
+    alone.openid.userinfo = {"sub": "ann", "email": "other@example.org"}
+    alone.ask("GET", "/mcp", Authorization="Bearer " + alone.token(alone.client))
+    token = alone.mcpbox.seen.get(timeout=patience(20)).headers["authorization"].split(" ")[1]
+    said = alone.worker.key.read(token)[1]
+    assert said["sub"] == "ann" and said["email"] == "other@example.org" and "email_verified" not in said
+    alone.openid.userinfo = {"sub": "eve", "email": "eve@example.org"}
+    browser = alone.browser()
+    assert "another person" in refused(browser.decide(browser.open(alone.authorize(alone.client))))
 
 
 def forged(alone, change):

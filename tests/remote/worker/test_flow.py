@@ -1,71 +1,12 @@
 """Through the Worker, with real parts all the way: official client, workerd, oidc-provider upstream, nginx, mcpbox."""
 import json
-import os
-import subprocess
 import urllib.parse
 
 import pytest
 
-from harness.clients import flow
-from harness.clients.browser import CALLBACK, Browser
-from harness.clients.mcp import LEGACY, MODERN, Client
-from harness.clients.signed_token import set_document
-from harness.net.nginx import Nginx, free_port
-from harness.net.pgtls import Authority
+from harness.clients.mcp import LEGACY, MODERN
 from harness.patience import until
-from harness.place import SRC
-from remote.play import NODE, Provider, Sdk, Worker
-
-CANARY = "def main(n: int = 0) -> str:\n    return f'canary {n}'\n"
-TELLS = """import mcpbox
-def main() -> str:
-    for i in range(3):
-        mcpbox.progress(i, 3, str(i))
-    return "told"
-"""
-
-
-def registered():
-    """A client of the administrator's: (its row of the store, what it is told)."""
-    r = subprocess.run([NODE, os.path.join(SRC, "contrib/cloudflare/client.mjs"), "Known program", CALLBACK],
-                       capture_output=True, text=True, check=True)
-    row = json.loads(r.stdout)
-    secret = next(line for line in r.stderr.splitlines() if line.startswith("client secret: ")).split(": ")[1]
-    assert secret not in r.stdout
-    return row, {"client_id": row["clientId"], "client_secret": secret}
-
-
-class Way:
-    def __init__(self, instance):
-        instance.ctl("settings", "set", "rate_tunnel_per_minute", "0")
-        with Client(instance.address) as c:
-            for name, code in (("canary", CANARY), ("tells", TELLS)):
-                flow.publish(instance, c, "crm", name, code)
-        authority = Authority(instance.parent + "/authority")
-        self.nginx = Nginx(instance)
-        port = free_port()
-        self.op = Provider([Worker.upstream(port)])
-        row, self.known = registered()
-        self.worker = Worker(authority, self.op.issuer, f"127.0.0.1:{self.nginx.port}", port=port,
-                             kv={"client:" + row["clientId"]: json.dumps(row)})
-        got = set_document(instance, {
-            "resource": self.worker.resource,
-            "issuers": [{"name": "worker", "issuer": self.worker.url, "algorithms": ["EdDSA"], "scopes": "token",
-                         "jwks": {"keys": [self.worker.key.public]}}],
-            "rules": [{"issuer": "worker", "claim": "email", "values": ["ann@example.org"], "set": "all"}],
-            "permission_sets": [{"name": "all", "scopes": ["tools:read", "tools:call", "manage"], "allow": ["*"],
-                                 "deny": []}]})
-        assert got["_"] == "ACCESS_STATE", got
-
-    def sdk(self, name, **more):
-        return Sdk(name, self.worker.resource, self.worker.cafile, known=self.known, **more)
-
-    def browser(self, who="ann"):
-        return Browser(who, self.worker.cafile)
-
-    def close(self):
-        for part in (self.worker, self.op, self.nginx):
-            part.close()
+from remote.worker.way import Way
 
 
 @pytest.fixture(scope="module")
