@@ -26,6 +26,7 @@
 
 #include "messages/any.h"
 #include "messages/gateway.h"
+#include "messages/task.h"
 #include "messages/run.h"
 #include "messages/held.h"
 #include "messages/vault.h"
@@ -47,6 +48,7 @@
 #define IPC_MESSAGES(M)          \
 	IPC_MESSAGES_ANY(M)      \
 	IPC_MESSAGES_GATEWAY(M)  \
+	IPC_MESSAGES_TASK(M)     \
 	IPC_MESSAGES_RUN(M)      \
 	IPC_MESSAGES_HELD(M)     \
 	IPC_MESSAGES_VAULT(M)    \

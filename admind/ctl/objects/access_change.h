@@ -14,10 +14,10 @@ struct json_object;
 enum ctl_status access_holding(const struct ctl *, struct json_object **answer);
 
 /*
- * Gives the document that a change is made from, borrowed from the answer; NULL:
- * there is none. Refuses one that is not in force, and says so. Somebody that
- * writes the database may have made it, and a change would seal its issuers,
- * without a look at them if a script says --yes.
+ * Gives the document that a change begins with, or NULL if none is stored. The
+ * answer owns it. Refuses one that is not in force, and says so. Somebody
+ * that writes the database may have made it, and a change would seal its
+ * issuers, without a look at them if a script says --yes.
  */
 enum ctl_status access_base(
     struct json_object *answer, struct json_object **document);

@@ -37,8 +37,7 @@ drop_issuer(const struct ctl *c, const struct remote_state *s, const char *name,
 
 	if ((status = access_base(s->answer, &base)) != CTL_DONE)
 		return status;
-	if (remote_document_remove(base, name, &document, stays, &err) ==
-	    -1)
+	if (remote_document_remove(base, name, &document, stays, &err) == -1)
 		return complain(err.text);
 	buf_init(&bytes, ACCESS_DOCUMENT_MAX);
 	buf_puts(&bytes,

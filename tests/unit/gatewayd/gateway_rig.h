@@ -26,14 +26,12 @@ static uint8_t last_run; /* first byte of the execution id */
 static char last_args[256], last_client[256], last_protocol[32], last_tool[64];
 static unsigned last_method, last_declared;
 static uint64_t hanging, left_ms; /* a RUN left unanswered; of credentials */
-static struct ipc_peer *hanging_peer;
+static struct ipc_peer *hanging_peer, *gateway_at_admind;
 static struct ipc_id hanging_id;
-static unsigned answers; /* CALL_ANSWERs, and the last one */
-static uint32_t last_number;
+static uint32_t last_number; /* of the last CALL_ANSWER */
+static unsigned answers;     /* CALL_ANSWERs */
 static char last_answers[1024];
-static bool goes_on; /* an answered call runs on */
-static struct ipc_peer *gateway_at_admind;
-static bool attach_fails, access_untold, bob_revoked;
+static bool goes_on, attach_fails, access_untold, bob_revoked;
 static struct ipc_gw_access access_told; /* comes after GW_CONFIG */
 static int (*more_hook)(struct ipc_peer *, struct ipc_frame *);
 static unsigned authenticates, last_via; /* of any message with a credential */

@@ -54,7 +54,7 @@ struct said_document {
 	uint64_t rate;      /* of the set family; 0: none */
 	const char *family; /* the set's name; NULL: family */
 	bool narrows, empty;
-	bool bound; /* pocket binds its tokens to a request */
+	bool bound;   /* pocket binds its tokens to a request */
 	bool fetched; /* the keys of pocket */
 };
 

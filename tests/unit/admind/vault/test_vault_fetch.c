@@ -29,7 +29,7 @@ sealed(const char *text, struct buf *seal)
 
 	buf_init(seal, ACCESS_SEAL_MAX);
 	sha256(text, strlen(text), &h);
-	assert_int_equal(access_make(&keys, &newest, &h, ipc_str("anna"),
+	assert_int_equal(access_make(&keys, &newest, 0, &h, ipc_str("anna"),
 			     now_us(), seal, &made, &e),
 	    0);
 }
