@@ -237,7 +237,8 @@ the_table_decides_who_may_send_what(void **state)
 		    type == IPC_CATALOGUE_GET || type == IPC_AUTHORISE ||
 		    type == IPC_SESSION_END || type == IPC_TASK_GET ||
 		    type == IPC_TASK_UPDATE || type == IPC_TASK_CANCEL ||
-		    type == IPC_OK || type == IPC_REFUSED;
+		    type == IPC_TASK_DROP || type == IPC_OK ||
+		    type == IPC_REFUSED;
 
 		if (ok != want)
 			fail_msg("gatewayd to admind: %s", ipc_name(type));
