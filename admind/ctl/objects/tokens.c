@@ -14,8 +14,8 @@
 #include "terminal.h"
 
 /*
- * tokens [create NAME [--set SET] WORD=VALUE ... | list | show TOKEN | revoke TOKEN
- * [REASON]]: API tokens.
+ * tokens [create NAME [--set SET] WORD=VALUE ... | list | show TOKEN | revoke
+ * TOKEN [REASON]]: API tokens.
  *
  * The new token goes to standard output, alone on its line, and nowhere else:
  * it is never an argument, so it is in no process list and no shell history.
