@@ -121,6 +121,7 @@ def test_a_token_and_a_document_at_once(schema, app):
     store(app, document("use"))
     app.commit()
     with schema.pg.connect(APP) as other:
+        app.execute("BEGIN")
         made, got = create(app), []
 
         def remove():
@@ -132,7 +133,7 @@ def test_a_token_and_a_document_at_once(schema, app):
         t.start()
         with schema.pg.connect("postgres") as watch:
             blocked(watch, other)
-        app.commit()
+        app.execute("COMMIT")
         t.join(patience(20))
         assert got == ["conflict: /permission_sets lacks the set use, which API tokens have: " + made["name"]]
 
