@@ -174,23 +174,6 @@ on_field(char *p, size_t one, size_t n, void *arg)
 	return n;
 }
 
-static curl_socket_t
-on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
-{
-	(void)purpose;
-	(void)address;
-	return *(int *)arg;
-}
-
-static int
-on_made(void *arg, curl_socket_t fd, curlsocktype purpose)
-{
-	(void)arg;
-	(void)fd;
-	(void)purpose;
-	return CURL_SOCKOPT_ALREADY_CONNECTED;
-}
-
 static void
 certificate_end(CURL *h, struct remote_answer *a)
 {
@@ -242,7 +225,7 @@ reached(CURLcode code, bool tls_done)
 }
 
 static bool
-set_up(CURL *h, struct child *c, struct curl_slist **fields, int *sock,
+set_up(CURL *h, struct child *c, struct curl_slist **fields,
     struct curl_slist **to, char why[CURL_ERROR_SIZE])
 {
 	const struct remote_ask *ask = c->ask;
@@ -269,11 +252,8 @@ set_up(CURL *h, struct child *c, struct curl_slist **fields, int *sock,
 			return false;
 		*fields = l;
 	}
-	/* With a socket of the caller the address is of no use, but without one
-	 * the name would be resolved. */
-	if (ask->to != NULL || ask->fd != -1) {
-		snprintf(line, sizeof(line), "::%s",
-		    ask->fd != -1 ? "127.0.0.1:80" : ask->to);
+	if (ask->to != NULL) {
+		snprintf(line, sizeof(line), "::%s", ask->to);
 		if ((*to = curl_slist_append(NULL, line)) == NULL)
 			return false;
 		curl_easy_setopt(h, CURLOPT_CONNECT_TO, *to);
@@ -284,12 +264,6 @@ set_up(CURL *h, struct child *c, struct curl_slist **fields, int *sock,
 
 		if (curl_easy_setopt(h, CURLOPT_CAINFO_BLOB, &blob) != CURLE_OK)
 			return false;
-	}
-	if (ask->fd != -1) {
-		*sock = 4;
-		curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_open);
-		curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, sock);
-		curl_easy_setopt(h, CURLOPT_SOCKOPTFUNCTION, on_made);
 	}
 	if (ask->post != NULL)
 		curl_easy_setopt(h, CURLOPT_POSTFIELDS, ask->post);
@@ -327,12 +301,10 @@ request(struct child *c)
 	double connected = 0;
 	long status = 0;
 	CURLcode code;
-	int sock = -1;
 	CURL *h;
 
 	if (curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK ||
-	    (h = curl_easy_init()) == NULL ||
-	    !set_up(h, c, &fields, &sock, &to, why))
+	    (h = curl_easy_init()) == NULL || !set_up(h, c, &fields, &to, why))
 		return false;
 	code = curl_easy_perform(h);
 	(void)curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
@@ -362,6 +334,52 @@ request(struct child *c)
 	return true;
 }
 
+/*
+ * Asks over the socket that the parent connected: a GET, read to its end. Not
+ * by libcurl, whose 7.88 connects a socket that is connected already.
+ */
+static bool
+request_here(struct child *c)
+{
+	const char *host = strstr(c->ask->url, "://"), *path, *p, *end;
+	char text[FIELD_MAX];
+	struct buf all;
+	unsigned status;
+	ssize_t n;
+
+	host = host != NULL ? host + 3 : "";
+	path = host + strcspn(host, "/");
+	n = snprintf(text, sizeof(text),
+	    "GET %s HTTP/1.1\r\nHost: %.*s\r\nConnection: close\r\n\r\n", path,
+	    (int)(path - host), host);
+	c->a->reached = REMOTE_NO_ANSWER;
+	if (n <= 0 || (size_t)n >= sizeof(text) ||
+	    write(4, text, (size_t)n) != n)
+		return true;
+	buf_init(&all, REMOTE_BODY_MAX);
+	while ((n = read(4, text, sizeof(text))) > 0 && !all.failed)
+		buf_put(&all, text, (size_t)n);
+	buf_putc(&all, '\0');
+	p = (const char *)all.p;
+	if (all.failed || sscanf(p, "HTTP/1.1 %3u ", &status) != 1 ||
+	    (end = strstr(p, "\r\n\r\n")) == NULL) {
+		snprintf(c->a->why, sizeof(c->a->why), "no HTTP answer");
+		return true;
+	}
+	c->a->reached = REMOTE_ANSWERED;
+	c->a->status = status;
+	for (size_t len; p < end; p += len + 2) {
+		len = strcspn(p, "\r");
+		if (p[len + 1] != '\n')
+			break;
+		(void)on_field((char *)(uintptr_t)p, 1, len, c);
+	}
+	end += 4;
+	remote_read_body(end, (size_t)((const char *)all.p + all.len - 1 - end),
+	    c->type, &c->a->said);
+	return true;
+}
+
 static _Noreturn void
 run(const struct remote_ask *ask, int out, uid_t uid, gid_t gid, pid_t parent)
 {
@@ -376,7 +394,7 @@ run(const struct remote_ask *ask, int out, uid_t uid, gid_t gid, pid_t parent)
 		_exit(FAILED);
 	(void)alarm(2 * REMOTE_FETCH_S);
 	buf_init(&c.body, REMOTE_BODY_MAX);
-	if (!request(&c))
+	if (!(ask->fd != -1 ? request_here(&c) : request(&c)))
 		_exit(FAILED);
 	while (left > 0 && (n = write(3, p, left)) > 0) {
 		p += n;
