@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from harness.clients.api_token import where
 from harness.clients.mcp import request
 from harness.clients.signed_token import RESOURCE, Issuer, document, set_document
-from harness.instance import SRC, Instance
+from harness.instance import Instance
 from harness.patience import patience, until
 
 OTHER = Issuer("other")
@@ -176,8 +176,6 @@ def test_access(instance, keys, tmp_path):
     assert "permission set use: other rules name it\n" in r.stderr and now(instance) == THERE
 
 
-@pytest.mark.skipif("bound" not in (Path(SRC) / "docs" / "ACCESS.md").read_text(encoding="utf-8"),
-                    reason="issuers have no member `bound` yet (decision 0098)")
 def test_a_worker(instance, tmp_path):
     r = instance.ctl("remote", "add", "worker", "edge", "--resource", RESOURCE, "--issuer", "https://id.example.org",
                      "--email", "ann@example.org", "--out", str(tmp_path), "--yes")

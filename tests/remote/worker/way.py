@@ -48,7 +48,7 @@ class Way:
                              kv={"client:" + row["clientId"]: json.dumps(row)}, **variables)
         got = set_document(instance, {
             "resource": self.worker.resource,
-            "issuers": [{"name": "worker", "issuer": self.worker.url, "algorithms": ["EdDSA"], "scopes": "token",
+            "issuers": [{"name": "worker", "issuer": self.worker.url, "algorithms": ["EdDSA"], "scopes": "token", "bound": True,
                          "jwks": {"keys": [self.worker.key.public]}}],
             "rules": [{"issuer": "worker", "claim": "email", "values": ["ann@example.org"], "set": "all"}],
             "permission_sets": [{"name": "all", "scopes": ["tools:read", "tools:call", "manage"], "allow": ["*"],

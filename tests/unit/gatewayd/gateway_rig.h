@@ -1,5 +1,4 @@
-/* gatewayd in a loop with a false admind and a false sandboxd, which answer by
- * the name of the tool called. Included once. */
+/* gatewayd with a false admind and sandboxd, which answer by the tool's name. */
 #ifndef GATEWAY_RIG_H
 #define GATEWAY_RIG_H
 
