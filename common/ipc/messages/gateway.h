@@ -1,5 +1,5 @@
-/* gatewayd asks admind for principals, lists and calls. admind tells gatewayd of
- * changes. */
+/* gatewayd asks admind for principals, lists and calls. admind tells gatewayd
+ * of changes. */
 #ifndef IPC_MESSAGES_GATEWAY_H
 #define IPC_MESSAGES_GATEWAY_H
 

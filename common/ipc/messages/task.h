@@ -1,4 +1,4 @@
-/* Tasks: calls that admind runs itself, for clients that ask about them later. */
+/* Tasks: calls that admind runs itself. Their clients ask about them later. */
 #ifndef IPC_MESSAGES_TASK_H
 #define IPC_MESSAGES_TASK_H
 

@@ -1,4 +1,4 @@
-/* gatewayd with a false admind and sandboxd, which answer by the tool's name. */
+/* gatewayd with a false admind and sandboxd, which answer by the tool. */
 #ifndef GATEWAY_RIG_H
 #define GATEWAY_RIG_H
 
@@ -40,10 +40,8 @@ static bool (*authorise_hook)(
     struct ipc_peer *, uint64_t request, const struct ipc_authorise *);
 static void (*authenticate_hook)(/* changes the answer */
     const struct ipc_authenticate *, struct ipc_identity *);
-/* What a test changes: the version that serves test://text, and whether bob's
- * credential is still good. */
-static uint8_t text_version;
-static const char *no_more; /* likewise any other one */
+static uint8_t text_version; /* the version that serves test://text */
+static const char *no_more;  /* a credential that is good no longer */
 
 /* ---- admind ---- */
 #define NAME_40 "0123456789012345678901234567890123456789"
