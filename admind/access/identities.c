@@ -37,7 +37,8 @@
 enum {
 	FRESH_MS = 5 * 60 * 1000, /* decision 0090 */
 	SEEN_TICKS = 5,
-	CLOCK_TICKS = 60 /* a warning a minute is enough */
+	CLOCK_TICKS = 60, /* a warning a minute is enough */
+	STALE = 0         /* fresh_boot_ms: perhaps by a key that is gone */
 };
 
 int
@@ -115,7 +116,7 @@ identities_known(struct admind *a, uint8_t via, struct ipc_bytes credential)
 		return false;
 	credential_hash(via, credential.p, credential.n, &h);
 	c = people_credential(&a->identities->people, &h);
-	return c != NULL && !over(a, c);
+	return c != NULL && !over(a, c) && c->fresh_boot_ms != STALE;
 }
 
 /* Returns the issuer of remembered claims, if it serves this listener. A ticket
@@ -539,7 +540,7 @@ identities_stale(struct admind *a, const char *issuer)
 	LIST_FOREACH(x, &a->identities->people.all, entry)
 		if (strcmp(x->issuer, issuer) == 0)
 			TAILQ_FOREACH(c, &x->credentials, entry)
-				c->fresh_boot_ms = 0;
+				c->fresh_boot_ms = STALE;
 }
 
 /* ---- once a second ---- */

@@ -55,8 +55,9 @@ int identities_start(struct admind *, struct err *);
  * False also where that is pointless: identities_find() will say why. */
 bool identities_unknown(
     struct admind *, enum listener, uint8_t via, struct ipc_bytes credential);
-/* Returns whether this token is remembered and its time is not over. Then
- * identities_find() takes its verdict, also one that is to be checked again. */
+/* Returns whether this token is remembered, its time is not over, and no key of
+ * its issuer is gone. Then identities_find() takes its verdict, also one that
+ * is to be checked again. */
 bool identities_known(
     struct admind *, uint8_t via, struct ipc_bytes credential);
 /*

@@ -338,7 +338,10 @@ unknown_key(void **unused)
 	assert_false(asks(f.tunnelled, R + 4, "a.b.c"));
 	identities_stale(a, "door");
 	assert_false(asks(f.tunnelled, R + 5, "a.b.c"));
+	assert_true(identities_known(a, VIA_AUTHORIZATION, ipc_str("a.b.c")));
 	identities_stale(a, "pocket");
+	/* A flood does not keep the old verdict alive. */
+	assert_false(identities_known(a, VIA_AUTHORIZATION, ipc_str("a.b.c")));
 	assert_true(asks(f.tunnelled, R + 6, "a.b.c"));
 	check_is_asked("a.b.c", LISTENER_TUNNEL);
 	check_finds_good(&ann);
