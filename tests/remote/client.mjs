@@ -8,6 +8,7 @@
 //	{"do": "list"}, {"do": "call", "name": ..., "arguments": ...}
 //	{"do": "tokens"}	-> what it was given
 //	{"do": "spoil"}		makes its access token one that nobody knows
+//	{"do": "forget"}	drops its refresh token
 //
 // sdk: @modelcontextprotocol/sdk, which speaks 2025-11-25; client:
 // @modelcontextprotocol/client, pinned to 2026-07-28. document: the URL of its CIMD
@@ -86,6 +87,10 @@ const steps = {
   spoil() {
     // Still of the form that its issuer makes.
     kept = { ...kept, access_token: kept.access_token.replace(/.{6}$/, (end) => [...end].reverse().join('') + 'A') };
+    return {};
+  },
+  forget() {
+    kept = { ...kept, refresh_token: undefined };
     return {};
   },
 };

@@ -1,11 +1,12 @@
 // A real OpenID provider on loopback, for both ways: issuer of access tokens for mcpbox,
 // and sign-in for the Worker. Whoever asks is signed in as the field X-Who says, and all
-// that is asked for is granted.
+// that is asked for is granted, of the rights at mcpbox only those of X-Grants, if it is there.
 //
 //	node op.mjs SETTINGS	{clients, documents: {URL: CIMD document}, seconds}
 //
 // Prints {"issuer": ...} when it listens. Access tokens live `seconds`, or what a line
-// {"seconds": n} on standard input said last.
+// {"seconds": n} on standard input said last. The answer to a line, {} among them, has
+// `seconds`, and how many sign-ins ended well and how many tokens were refreshed so far.
 import http from 'node:http';
 import readline from 'node:readline';
 import { generateKeyPair, exportJWK } from 'jose';
@@ -14,7 +15,7 @@ import Provider from 'oidc-provider';
 const settings = JSON.parse(process.argv[2]);
 const { privateKey } = await generateKeyPair('ES256', { extractable: true });
 const key = { ...(await exportJWK(privateKey)), kid: 'op', alg: 'ES256', use: 'sig' };
-let { seconds } = settings;
+let { seconds } = settings, signIns = 0, refreshes = 0;
 
 const server = http.createServer();
 await new Promise((done) => server.listen(0, '127.0.0.1', done));
@@ -56,6 +57,8 @@ const provider = new Provider(issuer, {
   },
 });
 provider.on('server_error', (_ctx, e) => console.error(e));
+provider.on('authorization.success', () => signIns++);
+provider.on('grant.success', ({ oidc }) => { refreshes += oidc.params.grant_type === 'refresh_token'; });
 
 async function interaction(request, response) {
   const { prompt, params, session, grantId } = await provider.interactionDetails(request, response);
@@ -66,8 +69,12 @@ async function interaction(request, response) {
   const missing = prompt.details;
   if (missing.missingOIDCScope) grant.addOIDCScope(missing.missingOIDCScope.join(' '));
   if (missing.missingOIDCClaims) grant.addOIDCClaims(missing.missingOIDCClaims);
-  for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {}))
-    grant.addResourceScope(resource, scopes.join(' '));
+  const only = request.headers['x-grants']?.split(' ');
+  for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
+    const [given, kept] = [true, false].map((yes) => scopes.filter((s) => (!only || only.includes(s)) === yes));
+    if (given.length > 0) grant.addResourceScope(resource, given.join(' '));
+    if (kept.length > 0) grant.rejectResourceScope(resource, kept.join(' '));
+  }
   return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } },
                                       { mergeWithLastSubmission: true });
 }
@@ -82,8 +89,8 @@ server.on('request', (request, response) => {
 });
 readline.createInterface({ input: process.stdin })
   .on('line', (line) => {
-    ({ seconds } = JSON.parse(line));
-    console.log(JSON.stringify({ seconds }));
+    ({ seconds = seconds } = JSON.parse(line));
+    console.log(JSON.stringify({ seconds, signIns, refreshes }));
   })
   .on('close', () => process.exit(0));
 console.log(JSON.stringify({ issuer }));

@@ -8,6 +8,7 @@ import queue
 import shutil
 import subprocess
 import threading
+import urllib.parse
 import urllib.request
 
 from cryptography.hazmat.primitives import serialization
@@ -26,6 +27,8 @@ DOCUMENT = "https://client.example.org/mcp.json"
 METADATA = {"client_id": DOCUMENT, "client_name": "mcpbox tests", "redirect_uris": [CALLBACK],
             "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
             "token_endpoint_auth_method": "none", "application_type": "native"}
+#: More for one call would be a circle.
+SIGN_INS_MAX = 4
 
 
 class Node:
@@ -98,7 +101,12 @@ class Provider(Node):
 
     def seconds(self, n):
         """How long the next access tokens live."""
-        assert self.send({"seconds": n}) == {"seconds": n}
+        assert self.send({"seconds": n})["seconds"] == n
+
+    def counts(self):
+        """(sign-ins that ended well, tokens that were refreshed) so far."""
+        got = self.send({})
+        return got["signIns"], got["refreshes"]
 
 
 class Sdk(Node):
@@ -123,6 +131,19 @@ class Sdk(Node):
         assert "authorize" in got, (got, self.errors[-10:])
         self.good("finish", url=browser.sign_in(got["authorize"], **more))
         return got["authorize"]
+
+    def steps_up(self, sign_in, name):
+        """Calls a tool, and as long as the client asks for it, has somebody sign in, who comes back with the URL of
+        sign_in(URL). (the last answer, the rights that were asked for at each time)."""
+        asked = []
+        while True:
+            got = self.do("call", name=name)
+            if "authorize" not in got or len(asked) == SIGN_INS_MAX:
+                return got, asked
+            scope = urllib.parse.parse_qs(urllib.parse.urlsplit(got["authorize"]).query)["scope"][0]
+            # The 2.x client adds the scope that brings a refresh token.
+            asked.append(set(scope.split()) - {"offline_access"})
+            self.good("finish", url=sign_in(got["authorize"]))
 
     def token(self):
         return self.good("tokens")["tokens"]["access_token"]

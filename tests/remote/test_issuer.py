@@ -22,7 +22,8 @@ CANARY = "def main(n: int = 0) -> str:\n    return f'canary {n}'\n"
 KNOWN = {"client_id": "known", "client_secret": "a secret that both of them know", "redirect_uris": [CALLBACK],
          "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
          "application_type": "native"}
-SETS = [{"name": "family", "scopes": ["tools:read", "tools:call"], "allow": ["crm__*"], "deny": ["crm__secret"]}]
+SETS = [{"name": "family", "scopes": ["tools:read", "tools:call"], "allow": ["crm__*"], "deny": ["crm__secret"]},
+        {"name": "readers", "scopes": ["tools:read"], "allow": ["crm__*"], "deny": []}]
 
 
 class Way:
@@ -42,15 +43,19 @@ class Way:
             "resource": self.resource,
             "issuers": [{"name": "op", "issuer": self.op.issuer, "algorithms": ["ES256"], "scopes": "token",
                          "jwks": self.op.jwks()}],
-            "rules": [{"issuer": "op", "claim": "email", "values": ["ann@example.org"], "set": "family"}],
+            "rules": [{"issuer": "op", "claim": "email", "values": [f"{who}@example.org" for who in people], "set": name}
+                      for name, people in (("family", ("ann", "sdk", "client")), ("readers", ("bob",)))],
             "permission_sets": SETS})
         assert got["_"] == "ACCESS_STATE", got
 
     def sdk(self, name, **more):
         return Sdk(name, self.resource, self.authority.cert, **more)
 
-    def browser(self, who="ann"):
-        return Browser(who, self.authority.cert)
+    def browser(self, who="ann", grants=None):
+        browser = Browser(who, self.authority.cert)
+        if grants:
+            browser.fields["X-Grants"] = grants
+        return browser
 
     def close(self):
         self.op.close()
@@ -97,6 +102,41 @@ def test_refreshes_by_itself(way, sdk):
         first = c.token()
         assert c.text("crm__canary", n=1) == "canary 1"
         assert c.token() != first
+
+
+@pytest.mark.parametrize("sdk", ["sdk", "client"])
+def test_step_up(instance, way, sdk):
+    """The person grants tools:read alone at first. One 403 tells the client all rights to ask for; the call runs once."""
+    def sign_in(url):
+        return way.browser(sdk).sign_in(url)
+    with way.sdk(sdk) as c:
+        c.sign_in(way.browser(sdk, grants="tools:read"))
+        assert c.good("tokens")["tokens"]["scope"] == "tools:read" and "crm__canary" in c.good("list")["tools"]
+        signed, refreshed = way.op.counts()
+        if sdk == "sdk":
+            # The 1.x client refreshes in place of it, to the same rights, and gives up; without a refresh token it steps up.
+            assert "after trying upscoping" in c.do("call", name="crm__canary")["error"]
+            assert way.op.counts() == (signed, refreshed + 1)
+            c.good("forget")
+            c.good("connect")
+        got, asked = c.steps_up(sign_in, "crm__canary")
+        assert asked == [{"tools:read", "tools:call"}] and "error" not in got, (got, asked)
+        assert got["result"]["content"][0]["text"] == "canary 0"
+        assert way.op.counts()[0] == signed + 1
+    assert instance.psql(f"SELECT count(*) FROM mcpbox.executions WHERE principal = 'oidc:op:{sdk}'") == [["1"]]
+
+
+@pytest.mark.parametrize("sdk", ["sdk", "client"])
+def test_no_step_up_where_the_set_lacks_the_right(instance, way, sdk):
+    """No sign-in helps: the client is not told that one would, and asks for none."""
+    with way.sdk(sdk) as c:
+        c.sign_in(way.browser("bob"))
+        assert set(c.good("tokens")["tokens"]["scope"].split()) >= {"tools:read", "tools:call"}
+        before = way.op.counts()
+        got, asked = c.steps_up(way.browser("bob").sign_in, "crm__canary")
+        assert asked == [] and "the permission set readers lacks the scope tools:call" in got["error"], (got, asked)
+        assert way.op.counts() == before
+    assert instance.psql("SELECT count(*) FROM mcpbox.executions WHERE principal = 'oidc:op:bob'") == [["0"]]
 
 
 def test_one_without_a_rule(instance, way):

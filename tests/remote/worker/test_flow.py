@@ -63,6 +63,55 @@ def test_the_person_decides_the_rights(way):
         assert "error" in c.do("call", name="crm__canary")
 
 
+@pytest.mark.parametrize("sdk", ["sdk", "client"])
+def test_step_up(instance, way, sdk):
+    """The person leaves the client tools:read alone at first. Each 403 of mcpbox comes through with all rights to ask
+    for, and the consent page shows them; each call runs once."""
+    shown = []
+
+    def consents(url):
+        browser = way.browser(sdk)
+        page = browser.open(url)
+        shown.append((page.scopes, "See and try what is being made" in page.text))
+        return browser.decide(page)
+    with way.sdk(sdk) as c:
+        c.sign_in(way.browser(sdk), scope=["tools:read"])
+        signed, _ = way.op.counts()
+        if sdk == "sdk":
+            # The 1.x client refreshes in place of it, to the same rights, and gives up; without a refresh token it steps up.
+            assert "after trying upscoping" in c.do("call", name="crm__canary")["error"]
+            assert way.op.counts()[0] == signed and shown == []
+            c.good("forget")
+            c.good("connect")
+        got, asked = c.steps_up(consents, "crm__canary")
+        assert asked == [{"tools:read", "tools:call"}] and "error" not in got, (got, asked)
+        assert got["result"]["content"][0]["text"] == "canary 0"
+        if sdk == "sdk":
+            c.good("forget")
+        got, asked = c.steps_up(consents, "mcpbox_list_servers")
+        assert asked == [{"tools:read", "tools:call", "manage"}] and "error" not in got, (got, asked)
+        assert shown == [(["tools:read", "tools:call"], False), (["tools:read", "tools:call", "manage"], True)]
+        assert way.op.counts()[0] == signed + 2
+        # Each right that was asked for is one that the Worker's metadata name.
+        told = way.browser().ask("GET", way.worker.url + "/.well-known/oauth-authorization-server")
+        assert asked[0] <= set(json.loads(told.text)["scopes_supported"])
+    assert instance.psql("SELECT tool, count(*) FROM mcpbox.executions WHERE principal = "
+                         f"'oidc:worker:{sdk}' GROUP BY tool") == [["crm__canary", "1"]]
+
+
+@pytest.mark.parametrize("sdk", ["sdk", "client"])
+def test_no_step_up_where_the_set_lacks_the_right(instance, way, sdk):
+    """No sign-in helps: the client is not told that one would, and asks for none."""
+    with way.sdk(sdk) as c:
+        c.sign_in(way.browser("bob"))
+        assert c.good("tokens")["tokens"]["scope"] == "tools:read tools:call"
+        before = way.op.counts()
+        got, asked = c.steps_up(way.browser("bob").sign_in, "crm__canary")
+        assert asked == [] and "the permission set readers lacks the scope tools:call" in got["error"], (got, asked)
+        assert way.op.counts() == before
+    assert instance.psql("SELECT count(*) FROM mcpbox.executions WHERE principal = 'oidc:worker:bob'") == [["0"]]
+
+
 def test_withdrawn_at_mcpbox(instance, way):
     """The client keeps its token: it is told 403, not to sign in again."""
     act = "SELECT mcpbox.act_identity_{}('root', NULL, NULL, '{{\"principal\": \"oidc:worker:ann\"{}}}')"

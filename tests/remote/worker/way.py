@@ -50,9 +50,10 @@ class Way:
             "resource": self.worker.resource,
             "issuers": [{"name": "worker", "issuer": self.worker.url, "algorithms": ["EdDSA"], "scopes": "token", "bound": True,
                          "jwks": {"keys": [self.worker.key.public]}}],
-            "rules": [{"issuer": "worker", "claim": "email", "values": ["ann@example.org"], "set": "all"}],
+            "rules": [{"issuer": "worker", "claim": "email", "values": [f"{who}@example.org" for who in people], "set": name}
+                      for name, people in (("all", ("ann", "sdk", "client")), ("readers", ("bob",)))],
             "permission_sets": [{"name": "all", "scopes": ["tools:read", "tools:call", "manage"], "allow": ["*"],
-                                 "deny": []}]})
+                                 "deny": []}, {"name": "readers", "scopes": ["tools:read"], "allow": ["*"], "deny": []}]})
         assert got["_"] == "ACCESS_STATE", got
 
     def sdk(self, name, **more):
