@@ -126,15 +126,15 @@ static const struct command commands[] = {
 	"identities withdraw PRINCIPAL [--reason TEXT]\n"
 	"identities restore PRINCIPAL"},
     {"remote", 1, 4, remote_command,
-	"issuer resource email sub set scopes allow jwks discovery team aud "
-	"out proxy from token ca yes",
+	"issuer resource email sub set scopes allow jwks discovery key-hosts "
+	"team aud out proxy from token ca yes",
 	"ways in from outside: set up, tried, taken away",
 	"remote\n"
 	"remote list\n"
 	"remote show NAME\n"
-	"remote add oidc NAME --issuer URL --resource URL --email LIST|--sub LIST --jwks FILE|--discovery [--set NAME] [--scopes LIST] [--allow LIST] [--out DIR] [--proxy WORD] [--yes]\n"
+	"remote add oidc NAME --issuer URL --resource URL --email LIST|--sub LIST --jwks FILE|--discovery [--key-hosts LIST] [--set NAME] [--scopes LIST] [--allow LIST] [--out DIR] [--proxy WORD] [--yes]\n"
 	"remote add worker NAME --issuer URL --resource URL --email LIST|--sub LIST [--set NAME] [--out DIR] [--yes]\n"
-	"remote add access NAME --team NAME --aud TAG --resource URL --email LIST|--sub LIST [--jwks FILE] [--set NAME] [--out DIR] [--yes]\n"
+	"remote add access NAME --team NAME --aud TAG --resource URL --email LIST|--sub LIST [--jwks FILE] [--key-hosts LIST] [--set NAME] [--out DIR] [--yes]\n"
 	"remote add token NAME --resource URL [--scopes LIST] [--allow LIST] [--out DIR] [--proxy WORD]\n"
 	"remote add tailscale NAME --resource URL [--issuer URL ...] [--scopes LIST] [--allow LIST] [--out DIR]\n"
 	"remote check NAME [--from HOST:PORT] [--token FILE] [--ca FILE]\n"

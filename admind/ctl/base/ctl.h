@@ -66,8 +66,8 @@ struct ctl {
 	const char *roles_file, *libexec_dir, *conf_dir, *state_dir;
 	const char *database; /* setup: URL of a server elsewhere, or "local" */
 	struct {              /* remote; NULL if not given */
-		const char *resource, *email, *sub, *set, *scopes, *allow,
-		    *jwks, *team, *aud, *out, *proxy; /* of add */
+		const char *resource, *email, *sub, *scopes, *allow, *jwks,
+		    *key_hosts, *team, *aud, *out, *proxy; /* of add */
 		bool discovery;
 		const char *from, *token, *ca; /* of check */
 	} remote;

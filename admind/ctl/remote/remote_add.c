@@ -202,7 +202,7 @@ gather(struct add *a)
 	if (w->resource != NULL && remote_host(w->resource, host, NULL) == -1)
 		return complain("--resource is https://HOST/mcp or "
 				"https://HOST:PORT/mcp");
-	w->set = c->remote.set;
+	w->set = c->set;
 	w->scopes =
 	    c->remote.scopes != NULL ? c->remote.scopes : scopes_default;
 	w->allow = c->remote.allow != NULL ? c->remote.allow : "*";
@@ -210,6 +210,11 @@ gather(struct add *a)
 		gather_issuer(a);
 		need_people(a);
 	}
+	w->key_hosts = c->remote.key_hosts;
+	if (w->key_hosts != NULL &&
+	    (a->jwks_file != NULL || (!w->discovery && w->jwks_url == NULL)))
+		return complain("--key-hosts is for keys that are fetched: by "
+				"--discovery, or a team's without --jwks");
 	a->out = c->remote.out;
 	a->proxy = kind == REMOTE_ACCESS || kind == REMOTE_WORKER
 	    ? REMOTE_CLOUDFLARED

@@ -162,6 +162,7 @@ new_issuer(const struct remote_wish *w)
 		ok = put(o, "discovery", json_object_new_boolean(true)) == 0;
 	else if (ok)
 		ok = put_text(o, "jwks_url", w->jwks_url) == 0;
+	ok = ok && put_words(o, "key_hosts", w->key_hosts) == 0;
 	if (ok)
 		return o;
 	json_object_put(o);

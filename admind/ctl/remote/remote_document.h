@@ -25,6 +25,7 @@ struct remote_wish {
 	struct json_object *jwks; /* borrowed; NULL: no keys in the document */
 	const char *jwks_url;     /* keys are fetched from there, or */
 	bool discovery;           /* from where the issuer's metadata says */
+	const char *key_hosts;    /* further hosts that a fetch may reach */
 };
 
 /* Makes a document with the remote, from the one that holds (NULL: none). 0

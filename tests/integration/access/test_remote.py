@@ -130,7 +130,14 @@ def test_what_is_missing_is_named_at_once(instance):
     (("access", "home", "--resource", RESOURCE, "--team", "a.b", "--aud", "x", "--email", "a@b"),
      "--team is of a-z, 0-9 and -"),
     (("oidc", "home", "--resource", RESOURCE, "--issuer", "https://x.example.org", "--email", "a@b", "--jwks",
-      "/dev/null"), "--jwks is no JWK set")])
+      "/dev/null"), "--jwks is no JWK set"),
+    (("oidc", "home", "--resource", RESOURCE, "--issuer", "https://x.example.org", "--email", "a@b", "--jwks",
+      "/dev/null", "--discovery", "--key-hosts", "x"), "--key-hosts is for keys that are fetched"),
+    (("worker", "home", "--resource", RESOURCE, "--issuer", "https://x.example.org", "--email", "a@b", "--key-hosts", "x"),
+     "--key-hosts is for keys that are fetched"),
+    (("token", "home", "--resource", RESOURCE, "--key-hosts", "x"), "--key-hosts is for keys that are fetched"),
+    (("oidc", "home", "--resource", RESOURCE, "--issuer", "https://x.example.org", "--email", "a@b", "--discovery",
+      "--key-hosts", "https://x"), "key_hosts/0: must be a host that a run may reach")])
 def test_refusals(instance, words, says):
     before = now(instance)
     r = instance.ctl("remote", "add", *words, check=False)
@@ -174,6 +181,18 @@ def test_access(instance, keys, tmp_path):
     assert "hostname: mcp.example.org\n" in (tmp_path / "cf.cloudflared.yml").read_text()
     r = instance.ctl("remote", "remove", "cf", "--yes")
     assert "permission set use: other rules name it\n" in r.stderr and now(instance) == THERE
+
+
+@pytest.mark.parametrize("words, source", [
+    (("oidc", "cf", "--issuer", "https://id.example.org", "--discovery"), {"discovery": True}),
+    (("access", "cf", "--team", "acme", "--aud", "f" * 64), {
+        "jwks_url": "https://acme.cloudflareaccess.com/cdn-cgi/access/certs"})])
+def test_hosts_of_keys(instance, words, source):
+    r = instance.ctl("remote", "add", *words, "--resource", RESOURCE, "--email", "ann@example.org", "--yes",
+                     "--key-hosts", "keys.example.org, 192.168.1.5:443")
+    assert "; key_hosts keys.example.org, 192.168.1.5:443" in r.stdout, r.stdout
+    issuer = now(instance)["issuers"][1]
+    assert issuer["key_hosts"] == ["keys.example.org", "192.168.1.5:443"] and source.items() <= issuer.items(), issuer
 
 
 def test_a_worker(instance, tmp_path):

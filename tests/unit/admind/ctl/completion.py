@@ -41,6 +41,11 @@ with tempfile.TemporaryDirectory() as d:
     assert complete("mcpboxctl", "remote", "add", "oidc", "home", "--is") == {"--issuer"}
     assert complete("mcpboxctl", "setup", "") <= {""}
     assert complete("mcpboxctl", "help", "") == commands and complete("mcpboxctl", "help", "setup", "") <= {""}
+    # Each option once: getopt takes the first of two.
+    for command in sorted(commands):
+        page = subprocess.run([ctl, "help", command], env=env, capture_output=True, text=True, check=True).stdout
+        options = [line.split()[0] for line in page.splitlines() if line.startswith("  --")]
+        assert len(options) == len(set(options)) > 3, (command, options)
     # What an option wants is no command.
     assert complete("mcpboxctl", "--username", "") <= {""}
     for command in sorted(commands):

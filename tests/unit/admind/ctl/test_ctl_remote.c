@@ -394,6 +394,7 @@ kinds(void **state)
 	w.audience = "tag";
 	w.discovery = false;
 	w.jwks_url = "https://t.cloudflareaccess.com/cdn-cgi/access/certs";
+	w.key_hosts = "a.example, 192.168.1.5:443";
 	assert_int_equal(remote_document_add(NULL, &w, &d, NULL), 0);
 	assert_int_equal(remote_document_kind(remote_document_issuer(d, "new")),
 	    REMOTE_ACCESS);
@@ -403,7 +404,8 @@ kinds(void **state)
 	    "{\"name\":\"new\",\"issuer\":\"https://new\",\"audiences\":["
 	    "\"tag\"],\"header\":\"cf-access-jwt-assertion\",\"types\":["
 	    "\"jwt\"],\"email\":\"trusted\",\"jwks_url\":"
-	    "\"https://t.cloudflareaccess.com/cdn-cgi/access/certs\"}");
+	    "\"https://t.cloudflareaccess.com/cdn-cgi/access/certs\","
+	    "\"key_hosts\":[\"a.example\",\"192.168.1.5:443\"]}");
 	json_object_put(d);
 	buf_free(&secret);
 }
