@@ -299,9 +299,11 @@ drop(struct json_object *items, const char *name, const char *value)
 
 int
 remote_document_remove(struct json_object *now, const char *name,
-    struct json_object **out, struct buf *stays, struct err *err)
+    const char *tokens, struct json_object **out, struct buf *stays,
+    struct err *err)
 {
 	struct json_object *d = NULL, *was = list(now, RULES), *set;
+	bool used, held;
 
 	if (remote_document_issuer(now, name) == NULL)
 		return err_set(err, FAILURE_NOT_FOUND,
@@ -310,13 +312,23 @@ remote_document_remove(struct json_object *now, const char *name,
 		return -1;
 	drop(list(d, ISSUERS), "name", name);
 	drop(list(d, RULES), "issuer", name);
-	if (find(list(d, RULES), "set", name) == NULL)
+	used = find(list(d, RULES), "set", name) != NULL;
+	held = !used && *tokens != '\0' &&
+	    find(list(d, SETS), "name", name) != NULL;
+	if (held) {
+		left(name, ": API tokens have it: ", stays);
+		buf_puts(stays, tokens);
+		buf_putc(stays, '\n');
+	} else if (!used) {
 		drop(list(d, SETS), "name", name);
+	}
 	for (size_t i = 0; i < length(was); i++) {
 		struct json_object *rule = json_object_array_get_idx(was, i);
 		const char *of = remote_document_text(rule, "set");
 
-		set = find(list(d, SETS), "name", of);
+		set = held && strcmp(of, name) == 0
+		    ? NULL
+		    : find(list(d, SETS), "name", of);
 		/* The first rule of the remote that names the set tells. */
 		for (size_t k = 0; k < i; k++)
 			if (is(json_object_array_get_idx(was, k), "issuer",

@@ -14,10 +14,16 @@
 
 #include "access_change.h"
 #include "calls.h"
+#include "json.h"
 #include "remote_document.h"
 #include "remote_kept.h"
 #include "remote_state.h"
 #include "tables.h"
+
+enum {
+	HOLDERS_MAX = 10, /* named: as in the database's own refusal */
+	HOLDERS_TEXT_MAX = 4096
+};
 
 static enum ctl_status
 complain(const char *why)
@@ -26,19 +32,82 @@ complain(const char *why)
 	return CTL_REFUSED;
 }
 
+/*
+ * Names the live API tokens that have the set, for people: *names gets a text
+ * with NUL, empty if there is none. Such a set must stay: the database refuses
+ * a document without it (docs/decisions/0100). It does so, too, for a token
+ * that is made while this command runs.
+ */
+static enum ctl_status
+holders(const struct ctl *c, const char *set, struct buf *names)
+{
+	struct json_object *page = NULL, *next, *items = NULL;
+	enum ctl_status status;
+	struct ctl all = *c;
+	size_t n = 0;
+
+	all.limit = CTL_LIMIT_MAX;
+	all.kind = NULL;
+	all.state = "active";
+	do {
+		struct buf text;
+
+		next = NULL;
+		status = calls_list(&all, "tokens", NULL, ipc_bytes(NULL, 0),
+		    page != NULL ? remote_document_text(page, "next_cursor")
+				 : NULL,
+		    &text);
+		if (status == CTL_DONE &&
+		    (json_parse(text.p, text.len, &next, NULL) == -1 ||
+			!json_object_object_get_ex(next, "items", &items) ||
+			!json_object_is_type(items, json_type_array)))
+			status = complain("admind's answer is unreadable");
+		buf_free(&text);
+		json_object_put(page);
+		page = next;
+		for (size_t i = 0;
+		    status == CTL_DONE && i < json_object_array_length(items);
+		    i++) {
+			struct json_object *t =
+			    json_object_array_get_idx(items, i);
+			const char *name = remote_document_text(t, "name");
+
+			if (strcmp(remote_document_text(t, "set"), set) != 0 ||
+			    n++ >= HOLDERS_MAX)
+				continue;
+			buf_puts(names, n > 1 ? ", " : "");
+			show_text(names, name, strlen(name), SHOW_CODE);
+		}
+	} while (status == CTL_DONE &&
+	    *remote_document_text(page, "next_cursor") != '\0');
+	if (n > HOLDERS_MAX)
+		buf_putf(names, " and %zu more", n - HOLDERS_MAX);
+	buf_putc(names, '\0');
+	json_object_put(page);
+	return status;
+}
+
 static enum ctl_status
 drop_issuer(const struct ctl *c, const struct remote_state *s, const char *name,
     struct buf *stays)
 {
 	struct json_object *document = NULL, *base;
+	struct buf bytes, tokens;
 	enum ctl_status status;
 	struct err err = {0};
-	struct buf bytes;
 
 	if ((status = access_base(s->answer, &base)) != CTL_DONE)
 		return status;
-	if (remote_document_remove(base, name, &document, stays, &err) == -1)
-		return complain(err.text);
+	buf_init(&tokens, HOLDERS_TEXT_MAX);
+	status = holders(c, name, &tokens);
+	if (status == CTL_DONE &&
+	    remote_document_remove(base, name,
+		tokens.failed ? "" : (const char *)tokens.p, &document, stays,
+		&err) == -1)
+		status = complain(err.text);
+	buf_free(&tokens);
+	if (status != CTL_DONE)
+		return status;
 	buf_init(&bytes, ACCESS_DOCUMENT_MAX);
 	buf_puts(&bytes,
 	    json_object_to_json_string_ext(document,

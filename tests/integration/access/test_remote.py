@@ -227,6 +227,28 @@ def test_an_issuer_that_came_otherwise(instance):
     assert now(instance) == {**THERE, "issuers": [], "rules": []}
 
 
+def test_a_set_that_tokens_have_stays(instance, keys):
+    """The token keeps its rights; the people of the remote are gone. Later the set has nobody, and goes with the next
+    remote of its name."""
+    add(instance, keys, "--yes")
+    token = instance.ctl_json("tokens", "create", "tv", "--set", "home")["token"]
+    ended = instance.ctl_json("tokens", "create", "old", "--set", "home")["name"]
+    instance.ctl("tokens", "revoke", ended)
+    r = instance.ctl("remote", "remove", "home", "--yes")
+    assert "This stays:\npermission set home: API tokens have it: tv\nthe API" in r.stderr, r.stderr
+    assert "permission set" not in r.stdout
+    assert now(instance)["issuers"] == THERE["issuers"] and now(instance)["rules"] == THERE["rules"]
+    assert [s["name"] for s in now(instance)["permission_sets"]] == ["use", "home"]
+    assert comes_in(instance, token) == 200
+    assert comes_in(instance, HOME.sign("ann", email="ann@example.org", email_verified=True)) == 401
+    # Without --set the name is taken; with it the token changes nothing.
+    assert "--set home uses it" in add(instance, keys, "--yes", check=False).stderr
+    instance.ctl("tokens", "revoke", "tv")
+    add(instance, keys, "--set", "home", "--yes")
+    r = instance.ctl("remote", "remove", "home", "--yes")
+    assert "- permission set home\n" in r.stdout and now(instance) == THERE
+
+
 def at_terminal(instance, words, answers):
     """Types each answer when its question is there; returns the screen."""
     pid, fd = pty.fork()

@@ -312,7 +312,7 @@ added_and_removed(void **state)
 				"name"),
 	    "home");
 	assert_int_equal(
-	    remote_document_remove(with, "new", &without, &stays, &err), 0);
+	    remote_document_remove(with, "new", "", &without, &stays, &err), 0);
 	assert_true(json_object_equal(was, without));
 	assert_int_equal(stays.len, 0);
 	json_object_put(was);
@@ -334,7 +334,7 @@ the_last_one_leaves_nothing(void **state)
 	assert_string_equal(
 	    remote_document_text(with, "resource"), "https://h/mcp");
 	assert_int_equal(
-	    remote_document_remove(with, "new", &without, &stays, NULL), 0);
+	    remote_document_remove(with, "new", "", &without, &stays, NULL), 0);
 	assert_string_equal(json_object_to_json_string(without), "{ }");
 	json_object_put(with);
 	json_object_put(without);
@@ -353,7 +353,7 @@ shared_sets_stay(void **state)
 	w.set = "use";
 	assert_int_equal(remote_document_add(was, &w, &with, NULL), 0);
 	assert_int_equal(
-	    remote_document_remove(with, "new", &without, &stays, NULL), 0);
+	    remote_document_remove(with, "new", "", &without, &stays, NULL), 0);
 	assert_true(json_object_equal(was, without));
 	buf_putc(&stays, '\0');
 	assert_string_equal(
@@ -362,11 +362,40 @@ shared_sets_stay(void **state)
 	without = NULL;
 	buf_clear(&stays);
 	assert_int_equal(
-	    remote_document_remove(was, "home", &without, &stays, NULL), 0);
+	    remote_document_remove(was, "home", "", &without, &stays, NULL), 0);
 	buf_putc(&stays, '\0');
 	assert_string_equal((const char *)stays.p,
 	    "permission set use: it was there before; no rule names it now\n");
 	json_object_put(was);
+	json_object_put(with);
+	json_object_put(without);
+	buf_free(&stays);
+}
+
+/* The set that add made stays for its tokens; a set that another rule names
+ * stays in any case. */
+static void
+a_set_of_tokens_stays(void **state)
+{
+	struct json_object *with = NULL, *without = NULL;
+	struct remote_wish w = wish(REMOTE_OIDC);
+	struct buf stays;
+
+	(void)state;
+	buf_init(&stays, 4096);
+	assert_int_equal(remote_document_add(NULL, &w, &with, NULL), 0);
+	assert_int_equal(remote_document_remove(
+			     with, "new", "t1, t2", &without, &stays, NULL),
+	    0);
+	buf_putc(&stays, '\0');
+	assert_string_equal((const char *)stays.p,
+	    "permission set new: API tokens have it: t1, t2\n");
+	assert_string_equal(
+	    json_object_to_json_string_ext(without,
+		JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
+	    "{\"resource\":\"https://h/mcp\",\"issuers\":[],\"rules\":[],"
+	    "\"permission_sets\":[{\"name\":\"new\",\"scopes\":["
+	    "\"tools:read\",\"tools:call\"],\"allow\":[\"*\"]}]}");
 	json_object_put(with);
 	json_object_put(without);
 	buf_free(&stays);
@@ -439,7 +468,7 @@ refusals(void **state)
 		assert_null(out);
 	}
 	assert_int_equal(
-	    remote_document_remove(was, "none", &out, NULL, &err), -1);
+	    remote_document_remove(was, "none", "", &out, NULL, &err), -1);
 	json_object_put(was);
 }
 
@@ -453,7 +482,8 @@ main(void)
 	    cmocka_unit_test(a_workers_key), cmocka_unit_test(hosts),
 	    cmocka_unit_test(added_and_removed),
 	    cmocka_unit_test(the_last_one_leaves_nothing),
-	    cmocka_unit_test(shared_sets_stay), cmocka_unit_test(kinds),
+	    cmocka_unit_test(shared_sets_stay),
+	    cmocka_unit_test(a_set_of_tokens_stays), cmocka_unit_test(kinds),
 	    cmocka_unit_test(refusals)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
