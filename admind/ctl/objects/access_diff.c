@@ -215,10 +215,24 @@ diff_keys(struct diff *d, const char *issuer, struct json_object *a,
 
 /* ---- issuers and sets, by name ---- */
 
+/* Appends all that an issuer or a set has, but for its keys: a person who sets
+ * a document sees each member that lets somebody in. */
 static void
 describe(struct diff *d, struct json_object *o)
 {
 	words(d, "  ", member(o, "issuer"));
+	words(d, "; audiences ", member(o, "audiences"));
+	words(d, "; algorithms ", member(o, "algorithms"));
+	words(d, "; header ", member(o, "header"));
+	words(d, "; listeners ", member(o, "listeners"));
+	words(d, "; leeway_seconds ", member(o, "leeway_seconds"));
+	words(d, "; max_age_seconds ", member(o, "max_age_seconds"));
+	words(d, "; types ", member(o, "types"));
+	words(d, "; email ", member(o, "email"));
+	words(d, "; clients ", member(o, "clients"));
+	words(d, "; id_tokens ", member(o, "id_tokens"));
+	words(d, "; bound ", member(o, "bound"));
+	words(d, "; discovery ", member(o, "discovery"));
 	words(d, "; keys at ", member(o, "jwks_url"));
 	words(d, "; key_hosts ", member(o, "key_hosts"));
 	words(d, "; scopes ", member(o, "scopes"));

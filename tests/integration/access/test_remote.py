@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from harness.clients.api_token import where
 from harness.clients.mcp import request
@@ -205,7 +206,8 @@ def test_a_worker(instance, tmp_path):
     key, = issuer["jwks"]["keys"]
     assert issuer["bound"] is True and issuer["scopes"] == "token" and issuer["algorithms"] == ["EdDSA"]
     assert "d" not in key and all(private[m] == key[m] for m in ("kty", "crv", "x", "kid", "alg"))
-    public = Ed25519PrivateKey.from_private_bytes(unb64(private["d"])).public_key().public_bytes_raw()
+    public = Ed25519PrivateKey.from_private_bytes(unb64(private["d"])).public_key().public_bytes(
+        Encoding.Raw, PublicFormat.Raw)
     assert public == unb64(key["x"])
     # It is printed, and nowhere else.
     assert private["d"] not in r.stderr and "SIGNING_KEY" in r.stderr

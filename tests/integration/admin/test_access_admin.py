@@ -289,7 +289,7 @@ def test_ctl_shows_the_difference(instance, rest, tmp_path):
     r = run(instance, "access", "set", document_file(tmp_path, new))
     assert r.returncode == 0, r.stderr
     assert r.stdout.splitlines() == [
-        "~ issuer pocket: leeway_seconds  https://id.example.org",
+        "~ issuer pocket: leeway_seconds  https://id.example.org; leeway_seconds 30",
         "- key of issuer pocket: kid k1, OKP Ed25519", "+ key of issuer pocket: kid k2, OKP Ed25519",
         "+ permission set staff; scopes tools:read; allow weather__*",
         "+ rule 1: issuer pocket, group staff -> set staff"]

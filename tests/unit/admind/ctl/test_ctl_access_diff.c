@@ -35,7 +35,21 @@ rows(void **state)
 	    {"{\"issuers\":[{\"name\":\"a\",\"issuer\":\"https://a\"}]}",
 		"{\"issuers\":[{\"name\":\"a\",\"issuer\":\"https://"
 		"b\",\"id_tokens\":true}]}",
-		"~ issuer a: issuer, id_tokens  https://b\n"},
+		"~ issuer a: issuer, id_tokens  https://b; id_tokens true\n"},
+	    /* each member that lets somebody in */
+	    {"",
+		"{\"issuers\":[{\"name\":\"a\",\"issuer\":\"https://a\","
+		"\"audiences\":[\"t\"],\"algorithms\":[\"RS256\"],\"header\":"
+		"\"authorization\",\"listeners\":[\"local\"],"
+		"\"leeway_seconds\":9,\"max_age_seconds\":60,\"types\":[\"\"],"
+		"\"email\":\"trusted\",\"clients\":[\"c\"],\"id_tokens\":true,"
+		"\"bound\":true,\"discovery\":true,\"key_hosts\":[\"k\"],"
+		"\"scopes\":\"token\"}]}",
+		"+ issuer a  https://a; audiences t; algorithms RS256; header "
+		"authorization; listeners local; leeway_seconds 9; "
+		"max_age_seconds 60; types ; email trusted; clients c; "
+		"id_tokens true; bound true; discovery true; key_hosts k; "
+		"scopes token\n"},
 	    {"{\"issuers\":[{\"name\":\"a\",\"jwks\":{\"keys\":[{\"kid\":\"1\","
 	     "\"kty\":\"RSA\",\"n\":\"x\"},"
 	     "{\"kid\":\"2\",\"kty\":\"EC\"}]}}]}",
