@@ -172,7 +172,8 @@ def test_tailscale(instance, tmp_path):
 def test_access(instance, keys, tmp_path):
     r = instance.ctl("remote", "add", "access", "cf", "--resource", RESOURCE, "--team", "acme", "--aud", "f" * 64,
                      "--email", "ann@example.org", "--set", "use", "--jwks", keys, "--out", str(tmp_path), "--yes")
-    assert "+ issuer cf  https://acme.cloudflareaccess.com\n" in r.stdout and "+ permission set" not in r.stdout
+    assert (f"+ issuer cf  https://acme.cloudflareaccess.com; audiences {'f' * 64}; header cf-access-jwt-assertion;"
+            " types jwt; email trusted\n" in r.stdout and "+ permission set" not in r.stdout), r.stdout
     assert "make the self-hosted application of cf.access.json" in r.stderr, r.stderr
     assert now(instance)["issuers"][1] == {
         "name": "cf", "issuer": "https://acme.cloudflareaccess.com", "audiences": ["f" * 64],
@@ -185,7 +186,7 @@ def test_access(instance, keys, tmp_path):
 
 
 @pytest.mark.parametrize("words, source", [
-    (("oidc", "cf", "--issuer", "https://id.example.org", "--discovery"), {"discovery": True}),
+    (("oidc", "found", "--issuer", "https://id.example.org", "--discovery"), {"discovery": True}),
     (("access", "cf", "--team", "acme", "--aud", "f" * 64), {
         "jwks_url": "https://acme.cloudflareaccess.com/cdn-cgi/access/certs"})])
 def test_hosts_of_keys(instance, words, source):
@@ -201,7 +202,7 @@ def test_a_worker(instance, tmp_path):
                      "--email", "ann@example.org", "--out", str(tmp_path), "--yes")
     *rows, last = r.stdout.splitlines()
     private = json.loads(last)
-    assert rows[0] == "+ issuer edge  https://mcp.example.org; scopes token", rows
+    assert rows[0] == "+ issuer edge  https://mcp.example.org; algorithms EdDSA; bound true; scopes token", rows
     issuer = now(instance)["issuers"][1]
     key, = issuer["jwks"]["keys"]
     assert issuer["bound"] is True and issuer["scopes"] == "token" and issuer["algorithms"] == ["EdDSA"]
