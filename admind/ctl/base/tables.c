@@ -88,7 +88,8 @@ layout(const char *what)
 static const char *
 json_text(struct json_object *v)
 {
-	return json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN);
+	return json_object_to_json_string_ext(
+	    v, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 const char *
