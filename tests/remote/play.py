@@ -8,8 +8,10 @@ import queue
 import shutil
 import subprocess
 import threading
+import time
 import urllib.parse
 import urllib.request
+import uuid
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -165,6 +167,16 @@ class Key:
         kid = b64(hashlib.sha256(json.dumps(public, separators=(",", ":")).encode()).digest())
         self.public = {**public, "kid": kid, "alg": "EdDSA", "use": "sig"}
         self.private = {**public, "kid": kid, "d": b64(d)}
+
+    def bound(self, resource, body, **person):
+        """A token for one POST of this body, as the Worker signs it."""
+        now = int(time.time())
+        claims = {"iss": resource.removesuffix("/mcp"), "aud": resource, "iat": now, "exp": now + 60, "session_exp": now + 60,
+                  "jti": uuid.uuid4().hex, "htm": "POST", "htu": resource, "bsha256": b64(hashlib.sha256(body).digest()),
+                  "scope": "tools:read", "client_id": "play", **person}
+        head = {"alg": "EdDSA", "kid": self.public["kid"], "typ": "at+jwt"}
+        said = ".".join(b64(json.dumps(part).encode()) for part in (head, claims))
+        return said + "." + b64(self.key.sign(said.encode()))
 
     def read(self, token):
         """Head and claims of a token that this key signed."""

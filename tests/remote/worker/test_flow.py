@@ -74,7 +74,7 @@ def test_step_up(instance, way, sdk):
         page = browser.open(url)
         shown.append((page.scopes, "See and try what is being made" in page.text))
         return browser.decide(page)
-    with way.sdk(sdk) as c:
+    with way.sdk(sdk, how="cimd") as c:
         c.sign_in(way.browser(sdk), scope=["tools:read"])
         signed, _ = way.op.counts()
         if sdk == "sdk":
@@ -96,13 +96,14 @@ def test_step_up(instance, way, sdk):
         told = way.browser().ask("GET", way.worker.url + "/.well-known/oauth-authorization-server")
         assert asked[0] <= set(json.loads(told.text)["scopes_supported"])
     assert instance.psql("SELECT tool, count(*) FROM mcpbox.executions WHERE principal = "
-                         f"'oidc:worker:{sdk}' GROUP BY tool") == [["crm__canary", "1"]]
+                         f"'oidc:worker:{sdk}' GROUP BY tool ORDER BY tool") == [
+                             ["crm__canary", "1"], ["mcpbox_list_servers", "1"]]
 
 
 @pytest.mark.parametrize("sdk", ["sdk", "client"])
 def test_no_step_up_where_the_set_lacks_the_right(instance, way, sdk):
     """No sign-in helps: the client is not told that one would, and asks for none."""
-    with way.sdk(sdk) as c:
+    with way.sdk(sdk, how="cimd") as c:
         c.sign_in(way.browser("bob"))
         assert c.good("tokens")["tokens"]["scope"] == "tools:read tools:call"
         before = way.op.counts()

@@ -5,10 +5,11 @@ import subprocess
 
 from harness.clients import flow
 from harness.clients.browser import CALLBACK, Browser
-from harness.clients.mcp import Client
+from harness.clients.mcp import MODERN, Client, meta, request
 from harness.clients.signed_token import set_document
 from harness.net.nginx import Nginx, free_port
 from harness.net.pgtls import Authority
+from harness.patience import until
 from harness.place import SRC
 from remote.play import NODE, Provider, Sdk, Worker
 
@@ -55,6 +56,16 @@ class Way:
             "permission_sets": [{"name": "all", "scopes": ["tools:read", "tools:call", "manage"], "allow": ["*"],
                                  "deny": []}, {"name": "readers", "scopes": ["tools:read"], "allow": ["*"], "deny": []}]})
         assert got["_"] == "ACCESS_STATE", got
+        until(self.admits)
+
+    def admits(self):
+        """After its start mcpbox is busy for people of a Worker, until no token of before the start is good any more."""
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta()}}).encode()
+        token = self.worker.key.bound(self.worker.resource, body, sub="early", email="ann@example.org", email_verified=True)
+        r = request(self.nginx.where(), body=body, headers={
+            "Authorization": "Bearer " + token, "MCP-Protocol-Version": MODERN, "Mcp-Method": "server/discover"})
+        assert r.status == 200 and (not r.error or r.error["data"]["failure_mode"] == "busy"), r
+        return not r.error
 
     def sdk(self, name, **more):
         return Sdk(name, self.worker.resource, self.worker.cafile, known=self.known, **more)
