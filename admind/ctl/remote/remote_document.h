@@ -37,11 +37,10 @@ int remote_document_add(struct json_object *now, const struct remote_wish *,
 /*
  * Makes a document without the remote: without its issuer, the rules that name
  * the issuer, and the permission set of the remote's name if nothing else names
- * it and no API token has it. `tokens` are the names of those that do, for
- * people; "" if there is none. A set that is left alone, though it was the
- * remote's or a rule of the remote named it, has a line in *stays. A document
- * in which nothing is left that lets anybody in becomes {}. 0 with *out, or -1
- * with err.
+ * it. A set that is left alone, though a rule of the remote named it, has a
+ * line in *stays. So has the remote's own set if API tokens have it: `tokens`
+ * are their names, or "". A document in which nothing is left that lets anybody
+ * in becomes {}. 0 with *out, or -1 with err.
  */
 int remote_document_remove(struct json_object *now, const char *name,
     const char *tokens, struct json_object **out, struct buf *stays,

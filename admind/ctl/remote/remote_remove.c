@@ -33,10 +33,10 @@ complain(const char *why)
 }
 
 /*
- * Names the live API tokens that have the set, for people: *names gets a text
- * with NUL, empty if there is none. Such a set must stay: the database refuses
- * a document without it (docs/decisions/0100). It does so, too, for a token
- * that is made while this command runs.
+ * Names the live API tokens of the set. *names gets a text with NUL. The set
+ * must stay, since the database refuses a document without it
+ * (docs/decisions/0100). The database also refuses if a token is made while
+ * this command runs.
  */
 static enum ctl_status
 holders(const struct ctl *c, const char *set, struct buf *names)
