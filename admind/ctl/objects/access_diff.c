@@ -215,8 +215,8 @@ diff_keys(struct diff *d, const char *issuer, struct json_object *a,
 
 /* ---- issuers and sets, by name ---- */
 
-/* Appends all that an issuer or a set has, but for its keys: a person who sets
- * a document sees each member that lets somebody in. */
+/* Appends all members of an issuer or a set that let somebody in. Keys have
+ * rows of their own. */
 static void
 describe(struct diff *d, struct json_object *o)
 {
