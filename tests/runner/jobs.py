@@ -293,7 +293,7 @@ GUESSED = {"build release": 150, "build sanitised": 200, "build package": 120, "
            "tidy": 450, "reproducible": 100, "wire-long": 650, "debian13": 130, "systemd suites": 30,
            "systemd machine": 70, "build guest packages bookworm": 120, "build guest packages trixie": 250,
            "vm bookworm": 900, "vm trixie": 900, "guest bookworm": 120, "guest trixie": 120, "root trixie": 130,
-           "machine bookworm": 80, "machine trixie": 80, "root here": 110, "bench": 600, "soak": 3000,
+           "machine bookworm": 80, "machine trixie": 80, "root here": 110, "remote": 240, "bench": 600, "soak": 3000,
            "fuzz-long": 7000}
 
 
