@@ -256,11 +256,25 @@ def test_definer_functions_have_a_fixed_search_path(app):
         assert config == ["search_path=mcpbox, pg_temp"], name
 
 
-def test_public_may_call_nothing(schema):
+def test_a_stranger_can_not_connect(schema):
     with schema.pg.connect("postgres", "postgres") as c:
         c.execute("CREATE ROLE stranger LOGIN")
     with pytest.raises(psycopg.OperationalError):
         schema.pg.connect("stranger")
+
+
+OF_PUBLIC = """SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = 'mcpbox' AND has_function_privilege('public', p.oid, 'EXECUTE')"""
+
+
+def test_public_may_call_nothing(schema):
+    """PostgreSQL lets everybody execute a new function, until a migration revokes it."""
+    with schema.pg.connect("postgres") as c:
+        assert c.execute(OF_PUBLIC).fetchall() == []
+        c.execute("BEGIN")
+        c.execute("CREATE FUNCTION mcpbox.forgotten() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        assert c.execute(OF_PUBLIC).fetchall() == [("mcpbox.forgotten()",)]
+        c.execute("ROLLBACK")
 
 
 # --- names ----------------------------------------------------------------
