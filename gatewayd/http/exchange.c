@@ -505,7 +505,7 @@ exchange_identified(
     void *arg, const struct identity *who, const struct refusal *no)
 {
 	struct exchange *ex = arg;
-	struct refusal full;
+	struct refusal full = {0};
 	struct mcp_headers h = headers(ex);
 	struct answer_to to;
 	struct mcp_error e = {.failure = FAILURE_NONE};

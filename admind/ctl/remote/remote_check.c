@@ -106,12 +106,15 @@ ask_outside(struct check *k, const char *path, struct remote_ask *q,
     struct remote_answer *a)
 {
 	char url[REMOTE_URL_MAX + 64];
+	bool known;
 
 	snprintf(url, sizeof(url), "https://%s%s", k->authority, path);
 	q->url = url;
 	q->to = k->c->remote.from;
 	q->fd = -1;
-	return ask(k, q, a);
+	known = ask(k, q, a);
+	q->url = NULL;
+	return known;
 }
 
 /* ---- from outside ---- */

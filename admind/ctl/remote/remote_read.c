@@ -224,7 +224,7 @@ remote_read_body(
 
 	if (begins(type, strlen(type), "text/event-stream"))
 		last_event(&p, &n);
-	while (n > 0 && memchr(" \t\r\n", *p, 4) != NULL) {
+	while (n > 0 && *p != '\0' && strchr(" \t\r\n", *p) != NULL) {
 		p++;
 		n--;
 	}

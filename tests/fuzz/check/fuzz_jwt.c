@@ -46,9 +46,10 @@ request(struct ipc_bytes record)
 	struct tlv f;
 	uint64_t us;
 
-	for (uint8_t tag = BOUND_METHOD; tag <= BOUND_ID; tag++)
-		if (tlv_find(record.p, record.n, tag, &f) != 1 || f.n == 0 ||
-		    f.n > max[tag] || (tag == BOUND_BODY && f.n != 32))
+	for (int tag = BOUND_METHOD; tag <= BOUND_ID; tag++)
+		if (tlv_find(record.p, record.n, (uint8_t)tag, &f) != 1 ||
+		    f.n == 0 || f.n > max[tag] ||
+		    (tag == BOUND_BODY && f.n != 32))
 			abort();
 	switch (tlv_find(record.p, record.n, BOUND_SESSION_EXP_US, &f)) {
 	case 0:
