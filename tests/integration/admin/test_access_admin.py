@@ -323,6 +323,21 @@ def test_ctl_replaces_a_row_that_somebody_wrote(instance, rest, tmp_path):
     assert start(rest)["in_force"] is True
 
 
+def test_ctl_builds_nothing_on_a_row_that_somebody_wrote(instance, rest):
+    """remote makes a new document from the stored one, and a script says --yes: a stranger's issuer would be sealed."""
+    start(rest)
+    strange = json.loads(json.dumps(DOCUMENT))
+    strange["issuers"].append({"name": "strange", "issuer": "https://evil.example.org", "jwks": {"keys": [KEY]}})
+    forge(instance, strange, SERIALS[1])
+    stands(rest, strange)
+    for words in (("add", "oidc", "mine", "--resource", DOCUMENT["resource"], "--issuer", "https://mine.example.org",
+                   "--discovery", "--sub", "x"), ("remove", "pocket")):
+        r = run(instance, "remote", *words, "--yes")
+        assert r.returncode != 0 and "nothing is built on it" in r.stderr, r
+        stands(rest, strange)
+    start(rest)
+
+
 def test_ctl_meets_another_administrator(instance, rest, tmp_path):
     """The document is changed while mcpboxctl shows the difference and asks."""
     start(rest)
