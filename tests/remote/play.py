@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from harness.clients.browser import CALLBACK
-from harness.net.nginx import free_port
+from harness.net.proxy import free_port
 from harness.patience import patience
 from harness.place import SRC
 

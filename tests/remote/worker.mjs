@@ -29,7 +29,7 @@ const mf = new Miniflare({
   ratelimits: { MCP_RATE: (({ namespace_id, simple }) => ({ namespace_id, simple }))(config.ratelimits[0]) },
   bindings: settings.vars,
   serviceBindings: { MCPBOX: { external: { address: settings.mcpbox, http: {} } } },
-  // Of all the Internet there are the documents of clients, and this machine.
+  // The Internet is the documents of clients, and this machine.
   outboundService(request) {
     const document = settings.documents?.[request.url];
     if (document) return Response.json(document, { headers: { 'Cache-Control': 'no-store' } });

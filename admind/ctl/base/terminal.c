@@ -1,6 +1,7 @@
 #include <sys/ioctl.h>
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -28,4 +29,16 @@ terminal_width(void)
 		    w.ws_col > 0)
 			return w.ws_col;
 	return SHOW_WIDTH;
+}
+
+bool
+terminal_agreed(bool yes, const char *question)
+{
+	char line[16];
+
+	if (yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return true;
+	fprintf(stderr, "%s [y/N] ", question);
+	return fgets(line, sizeof(line), stdin) != NULL &&
+	    (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
 }

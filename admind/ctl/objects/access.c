@@ -167,20 +167,6 @@ show(const struct ctl *c)
 	return status;
 }
 
-/* Asks the person at the terminal. Without a terminal, or with --yes, the
- * answer is yes. */
-static bool
-agreed(const struct ctl *c)
-{
-	char line[16];
-
-	if (c->yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return true;
-	fputs("Set this document? [y/N] ", stderr);
-	return fgets(line, sizeof(line), stdin) != NULL &&
-	    (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
-}
-
 /* After a refusal, looks whether somebody else changed the document since `old`
  * was read. If so, tells the name, and the next step. */
 static void
@@ -293,7 +279,7 @@ access_change(const struct ctl *c, struct json_object *old,
 	if (rows.len > 0 && !rows.failed)
 		(void)fwrite(rows.p, 1, rows.len, c->json ? stderr : stdout);
 	(void)fflush(stdout);
-	if (agreed(c))
+	if (terminal_agreed(c->yes, "Set this document?"))
 		status = store(c, document, old);
 	else
 		fputs("mcpboxctl: nothing was changed\n", stderr);

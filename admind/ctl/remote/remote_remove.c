@@ -19,6 +19,7 @@
 #include "remote_kept.h"
 #include "remote_state.h"
 #include "tables.h"
+#include "terminal.h"
 
 enum {
 	HOLDERS_MAX = 10, /* named: as in the database's own refusal */
@@ -120,18 +121,6 @@ drop_issuer(const struct ctl *c, const struct remote_state *s, const char *name,
 	return status;
 }
 
-static bool
-agreed(const struct ctl *c)
-{
-	char line[16];
-
-	if (c->yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return true;
-	fputs("Revoke this token? What runs for it ends. [y/N] ", stderr);
-	return fgets(line, sizeof(line), stdin) != NULL &&
-	    (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
-}
-
 static enum ctl_status
 drop_token(const struct ctl *c, const char *id)
 {
@@ -139,7 +128,7 @@ drop_token(const struct ctl *c, const char *id)
 	struct ipc_token_revoke m;
 	struct ipc_frame f;
 
-	if (!agreed(c))
+	if (!terminal_agreed(c->yes, "Revoke this token? Its work ends."))
 		return complain("nothing was changed");
 	memset(&m, 0, sizeof(m));
 	m.which = ipc_str(id);

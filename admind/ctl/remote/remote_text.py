@@ -8,7 +8,7 @@ from pathlib import Path
 out = ['#include "remote_text.h"', ""]
 for name, path in zip(("nginx", "cloudflared"), sys.argv[2:4], strict=True):
     text = Path(path).read_bytes()
-    # What remote_files.c replaces must be there, or the build fails here.
+    # The text that remote_files.c replaces must be there, or the build fails here.
     if b"\0" in text or b"mcp.example.org" not in text or b"/run/mcpbox/" not in text:
         sys.exit(f"{path} lacks the name or the socket that are replaced in it")
     out.append(f"const char remote_text_{name}[] = {{ {','.join(str(b) for b in text)},0 }};")

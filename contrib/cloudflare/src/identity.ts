@@ -6,7 +6,7 @@ import { SettingFault, type Settings } from './settings.ts';
 /** Seconds that a token is good. mcpbox takes at most 120. */
 export const TOKEN_SECONDS = 60;
 
-/** What we keep of a person in the grant. All of it comes from a verified ID token. */
+/** The part of a person that a grant keeps. Each member comes from a verified ID token. */
 export interface Person {
   sub: string;
   email?: string;

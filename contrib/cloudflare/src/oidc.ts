@@ -1,5 +1,5 @@
 // Sign-in at the upstream OpenID provider: authorization code with PKCE, state, nonce and
-// `iss`. What comes back is believed only after the ID token is verified.
+// `iss`. The answer is believed only after the ID token is verified.
 import { createLocalJWKSet, jwtVerify, base64url, errors, type JSONWebKeySet, type JWTPayload } from 'jose';
 import type { Person } from './identity.ts';
 import { isLoopback, type Settings } from './settings.ts';
@@ -17,7 +17,7 @@ export interface Provider {
   authorization_response_iss_parameter_supported?: boolean;
 }
 
-/** What is kept from the beginning of a sign-in to its end, encrypted, for ten minutes. */
+/** The state of a sign-in from its beginning to its end, kept encrypted for ten minutes. */
 export interface Begun {
   verifier: string;
   nonce: string;

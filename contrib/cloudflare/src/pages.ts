@@ -1,5 +1,5 @@
 // The pages that a person sees. Their text comes from strangers: a client chooses its
-// name. So everything is escaped, nothing runs, and nobody can frame or restyle them.
+// name. So all text is escaped, no script runs, and no other page can frame or restyle them.
 import type { ConsentDescription } from '@cloudflare/workers-oauth-provider';
 import { NAME_MAX } from './registration.ts';
 import { RIGHTS } from './settings.ts';

@@ -11,7 +11,7 @@ export const RIGHTS: Readonly<Record<string, string>> = {
   'manage:edit': 'Make and change tools, which a person must still approve',
 };
 export const SCOPES = Object.keys(RIGHTS);
-/** What a client gets that asks for nothing. */
+/** The scopes of a client that asks for none. */
 export const BASIC_SCOPES = ['tools:read', 'tools:call'];
 
 export interface Env {

@@ -1,4 +1,4 @@
-// What needs nothing of Cloudflare: node --test test/
+// Tests of the parts that run without Cloudflare: node --test test/
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify } from 'jose';

@@ -1,17 +1,14 @@
 """Caddy in front of the tunnel's socket: contrib/caddy/Caddyfile as it is, with its name, paths and port."""
-import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 
 from harness.instance import SRC
-from harness.net.nginx import free_port
-from harness.patience import patience, until
+from harness.net.proxy import Proxy, free_port
 
 
-class Caddy:
+class Caddy(Proxy):
     """Runs as a uid that is nobody but a member of the socket's group."""
 
     def __init__(self, instance):
@@ -38,28 +35,8 @@ class Caddy:
              "--adapter", "caddyfile", "--config", conf],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.errors,
             env={"PATH": "/usr/bin:/bin", "HOME": self.dir, "XDG_DATA_HOME": self.dir, "XDG_CONFIG_HOME": self.dir})
-
-        def listens():
-            if self.process.poll() is not None:
-                raise RuntimeError(self.log())
-            socket.create_connection(self.where(), timeout=patience(1)).close()
-            return True
-        until(listens, 10, say=self.log, during=OSError)
-
-    def where(self):
-        return "127.0.0.1", self.port
-
-    def log(self, name="error.log"):
-        with contextlib.suppress(OSError):
-            with open(os.path.join(self.dir, name), encoding="utf-8", errors="replace") as f:
-                return f.read()
-        return ""
+        self.wait()
 
     def close(self):
-        self.process.terminate()
-        try:
-            self.process.wait(patience(10))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        super().close()
         self.errors.close()

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import tempfile
 
-from harness.net.nginx import free_port
+from harness.net.proxy import free_port
 from harness.patience import patience, until
 
 

@@ -1,22 +1,14 @@
 """nginx in front of the tunnel's socket: contrib/nginx/mcpbox.conf as it is, with its paths, port and certificate."""
-import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 
 from harness.instance import SRC
-from harness.patience import patience, until
+from harness.net.proxy import Proxy, free_port
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-class Nginx:
+class Nginx(Proxy):
     """Runs as a uid that is nobody but a member of the socket's group."""
 
     def __init__(self, instance, replace=(), name="nginx", site=None, tls=None):
@@ -67,26 +59,4 @@ class Nginx:
              "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
              shutil.which("nginx", path="/usr/sbin:/usr/bin"), "-e", f"{self.dir}/error.log", "-c", self.conf],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        def listens():
-            if self.process.poll() is not None:
-                raise RuntimeError(self.log() + self.process.stderr.read().decode())
-            socket.create_connection(self.where(), timeout=patience(1)).close()
-            return True
-        until(listens, 10, say=self.log, during=OSError)
-
-    def where(self):
-        return "127.0.0.1", self.port
-
-    def log(self, name="error.log"):
-        with contextlib.suppress(OSError):
-            with open(os.path.join(self.dir, name), encoding="utf-8", errors="replace") as f:
-                return f.read()
-        return ""
-
-    def close(self):
-        self.process.terminate()
-        try:
-            self.process.wait(patience(10))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.wait()

@@ -14,7 +14,8 @@ import pytest
 from harness.clients.signed_token import RESOURCE, Person
 from harness.instance import Instance
 from harness.net.authority import Authority
-from harness.net.nginx import Nginx, free_port
+from harness.net.nginx import Nginx
+from harness.net.proxy import free_port
 from harness.patience import until
 from harness.played.issuer import PlayedIssuer
 

@@ -339,7 +339,7 @@ def test_managing_is_the_same_for_all(instance, version):
             assert ("mcpbox_create_server" in seen[0]) == (scope == "manage:edit" and editing == "enabled")
             servers = [x.manage("mcpbox_list_servers")["servers"] for x in (a, b, c)]
             assert servers[0] == servers[1] == servers[2] and servers[0]
-            # What nobody is shown nobody may call: by name, and by the tool that calls by name.
+            # A tool that is in no list is refused: by its name, and by the tool that calls by name.
             for name in ("mcpbox_create_server", "mcpbox_delete_server"):
                 if name not in seen[0]:
                     assert {x.call(name, {"name": "no", "description": "x"}).status for x in (a, b, c)} == {403}

@@ -1,5 +1,5 @@
-"""What a stranger, a lying provider and a hostile client gain at the Worker. Each attack stands beside the honest way,
-which works."""
+"""Attacks on the Worker by a stranger, a lying provider and a hostile client. Each is beside the honest way, which
+works."""
 import json
 import urllib.parse
 

@@ -7,8 +7,9 @@ from harness.clients import flow
 from harness.clients.browser import CALLBACK, Browser
 from harness.clients.mcp import MODERN, Client, meta, request
 from harness.clients.signed_token import set_document
-from harness.net.nginx import Nginx, free_port
+from harness.net.nginx import Nginx
 from harness.net.pgtls import Authority
+from harness.net.proxy import free_port
 from harness.patience import until
 from harness.place import SRC
 from remote.play import NODE, Provider, Sdk, Worker
