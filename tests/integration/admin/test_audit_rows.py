@@ -21,6 +21,7 @@ SERVER = "rowsof"
 # action: the test that makes it, where that takes more than belongs here.
 ELSEWHERE = {
     "access_refused": "integration/vault/test_vault_access.py::test_who_may_not",
+    "administrator_refused": "integration/vault/test_vault_proof.py::test_stale",
     "access_set": "database/test_access.py::test_a_document_is_stored_shown_and_followed",
     "identity_restored": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
     "identity_withdrawn": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
@@ -93,7 +94,7 @@ def actions():
     for path in glob.glob(os.path.join(SRC, "admind/vault/**/*.c"), recursive=True):
         with open(path, encoding="utf-8") as f:
             text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
-        for m in re.finditer(r"\b(audit_event|attempt_audit)\(", text):
+        for m in re.finditer(r"\b(audit_event|attempt_audit|policies_refused)\(", text):
             what = arguments(text, m.end() - 1)[2].strip()
             if re.fullmatch(r'"\w+"', what):
                 names.add(what.strip('"'))
