@@ -127,6 +127,8 @@ def people(i):
     change("POST", "/api/administrators", {"username": "rita", "role": "viewer", "new_password": NEW, **own}, r)
     assert r.request("POST", "/api/administrators/rita/delete", {"password": "wrong wrong"})[0] == 401
     change("POST", "/api/administrators/rita/password", {"new_password": PASSWORD, **own}, r)
+    change("POST", "/api/proof", own, r)
+    assert r.once("POST", "/api/proof", {"password": "wrong wrong wrong"})[0] == 401
     rita = Rest(r.where)
     assert rita.login("rita", PASSWORD)[0] == 200
     change("POST", "/api/password", {"old_password": PASSWORD, "new_password": NEW}, rita)

@@ -88,7 +88,7 @@ def test_what_needs_none(vault, web, admind, people):
         if name not in NEED and name not in ("PROVE", "PASSWORD", "LOGOUT", "LOGIN_END", "POLICY_GET", "SEAL_VERIFY"):
             m = once(web, admind, name, token=token, **fields)
             assert m["_"] != "REFUSED", (name, m)
-    refused(once(web, admind, "SEAL_VERIFY", token=token, seal_len=1, seal_preimage=b"xy"), "FORBIDDEN")
+    refused(once(web, admind, "SEAL_VERIFY", token=token, seal_len=1, seal_preimage=b"xy"), "NOT_APPROVED")
     assert ask(web, admind, "WHOAMI", token=token)["proof_until_ms"] == 0
     assert once(web, admind, "LOGIN_END", token=token, username="vic")["_"] == "OK"
     assert once(web, admind, "LOGOUT", token=token)["_"] == "OK"
