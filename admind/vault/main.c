@@ -32,6 +32,8 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return endings_message(port, peer, f);
 	case IPC_LOGIN:
 		return logins_message(port, peer, f);
+	case IPC_PROVE:
+		return prove_message(port, peer, f);
 	case IPC_PASSWORD:
 	case IPC_SETUP:
 	case IPC_ADMIN_CHANGE:

@@ -57,8 +57,9 @@ on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 		attempt_refuse(a, FAILURE_BUSY, "out of memory");
 		return;
 	}
-	s = sessions_add(a->v->sessions, a->username, a->role, &a->from,
-	    now_boot_ms(), now_us() / 1000, token);
+	s = sessions_add(a->v->sessions, a->username, a->role,
+	    SESSION_BY_PASSWORD, &a->from, now_boot_ms(), now_us() / 1000,
+	    token);
 	if (s == NULL) {
 		attempt_refuse(
 		    a, FAILURE_BUSY, "too many people are logged in");

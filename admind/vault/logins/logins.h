@@ -9,6 +9,8 @@
 
 /* LOGIN. */
 int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+/* PROVE. */
+int prove_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* LOGOUT, WHOAMI, SESSION_LOOKUP. */
 int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* LOGINS_GET, LOGIN_END. */

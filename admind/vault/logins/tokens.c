@@ -36,12 +36,14 @@ logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	return 0;
 }
 
-/* Answers with a login's user, role and end times. Asking counts as use of the
- * login: admind-http asks for each write, admind for each read. */
+/* Answers with a login's user, role, end times and fresh proof. Asking counts
+ * as use of the login: admind-http asks for each write, admind for each read.
+ */
 static void
 answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
     const struct session *s)
 {
+	uint64_t now = now_boot_ms(), unix_ms = now_us() / 1000;
 	struct ipc_session_info info;
 
 	if (s == NULL) {
@@ -49,12 +51,15 @@ answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
 		    peer, request, FAILURE_UNAUTHENTICATED, "not logged in", 0);
 		return;
 	}
-	sessions_touch(port->v->sessions, s, now_boot_ms(), now_us() / 1000);
+	sessions_touch(port->v->sessions, s, now, unix_ms);
 	memset(&info, 0, sizeof(info));
 	info.username = ipc_str(s->username);
 	info.role = ipc_str(s->role);
 	info.expires_ms = s->expires_ms;
 	info.idle_ms = s->idle_ms;
+	if (sessions_proven(s, now))
+		info.proof_until_ms =
+		    unix_ms + s->proof_boot_ms + SESSIONS_PROOF_MS - now;
 	(void)ipc_answer(peer, request, IPC_SESSION_INFO, &info);
 }
 

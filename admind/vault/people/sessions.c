@@ -74,8 +74,8 @@ find_row(struct sessions *s, const char *username, uint64_t boot_ms)
 
 const struct session *
 sessions_add(struct sessions *s, const char *username, const char *role,
-    const struct session_origin *from, uint64_t boot_ms, uint64_t unix_ms,
-    char token[SESSIONS_TEXT + 1])
+    enum session_by by, const struct session_origin *from, uint64_t boot_ms,
+    uint64_t unix_ms, char token[SESSIONS_TEXT + 1])
 {
 	uint8_t raw[LOGIN_BYTES];
 	struct session *r;
@@ -99,8 +99,28 @@ sessions_add(struct sessions *s, const char *username, const char *role,
 	r->deadline_ms = boot_ms + s->ttl_ms;
 	r->serial = ++s->serial;
 	r->live = true;
+	r->by = by;
+	if (by == SESSION_BY_PASSWORD)
+		sessions_prove(s, r, boot_ms);
 	sessions_touch(s, r, boot_ms, unix_ms);
 	return r;
+}
+
+void
+sessions_prove(struct sessions *s, const struct session *what, uint64_t boot_ms)
+{
+	struct session *r = &s->row[what - s->row];
+
+	r->proven = true;
+	r->proof_boot_ms = boot_ms;
+}
+
+/* A proof in the future counts for nothing: the difference is then too large.
+ */
+bool
+sessions_proven(const struct session *r, uint64_t boot_ms)
+{
+	return r->proven && boot_ms - r->proof_boot_ms <= SESSIONS_PROOF_MS;
 }
 
 /* The idle deadline is never later than the login's own end. So a page left

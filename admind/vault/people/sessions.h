@@ -9,6 +9,10 @@
  * A login ends a fixed time after it began, and sooner when it is not used.
  * Times come from the caller. CLOCK_BOOTTIME decides, so a clock that is set
  * back can't lengthen a login; Unix time is only shown.
+ *
+ * A login also remembers when its person last proved to be there, by a password
+ * or a passkey. Changes that outlive the login need a fresh proof (fresh.h,
+ * docs/decisions/0103).
  */
 #ifndef SESSIONS_H
 #define SESSIONS_H
@@ -27,7 +31,16 @@ enum {
 	SESSIONS_USER_MAX = 50,     /* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
 	SESSIONS_ROLE_MAX = 16,
 	SESSIONS_SOURCE_MAX = 64, /* an address; a longer text is cut */
-	SESSIONS_AGENT_MAX = 128  /* a browser's name for itself; also cut */
+	SESSIONS_AGENT_MAX = 128, /* a browser's name for itself; also cut */
+	/* A proof is fresh for so long. It is time to read a request and to
+	 * decide, and too short for most thieves of an open browser. */
+	SESSIONS_PROOF_MS = 5 * 60 * 1000
+};
+
+/* The way in which a login began. */
+enum session_by {
+	SESSION_BY_PASSWORD = 1, /* the vault saw the person's password */
+	SESSION_BY_ISSUER = 2    /* admind says that an issuer vouches */
 };
 
 /* The origin of a login, as it is shown; UTF-8, or empty. */
@@ -49,6 +62,11 @@ struct session {
 	/* CLOCK_BOOTTIME: the login's end, and its end if it stays unused */
 	uint64_t deadline_ms, idle_deadline_ms;
 	uint64_t serial; /* order of creation */
+	enum session_by by;
+	/* proven: the person has proved to be there, last at proof_boot_ms
+	 * (CLOCK_BOOTTIME). Ask sessions_proven(). */
+	bool proven;
+	uint64_t proof_boot_ms;
 };
 
 struct sessions;
@@ -59,10 +77,17 @@ struct sessions *sessions_new(uint64_t ttl_ms, uint64_t idle_ms);
 void sessions_free(struct sessions *);
 
 /* Adds a login; token receives the text of the login's token, which is kept
- * nowhere. The result lives until the login ends. NULL: too many logins. */
+ * nowhere. A login by password begins proven at boot_ms, a login by an issuer
+ * unproven. The result lives until the login ends. NULL: too many logins. */
 const struct session *sessions_add(struct sessions *, const char *username,
-    const char *role, const struct session_origin *, uint64_t boot_ms,
-    uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
+    const char *role, enum session_by, const struct session_origin *,
+    uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
+/* Notes that the login's person has just proved to be there. Takes a result of
+ * sessions_find. */
+void sessions_prove(
+    struct sessions *, const struct session *, uint64_t boot_ms);
+/* Returns whether the login's last proof is at most SESSIONS_PROOF_MS old. */
+bool sessions_proven(const struct session *, uint64_t boot_ms);
 /* Notes that a login was used: its idle time begins again. Takes a result of
  * sessions_find. */
 void sessions_touch(struct sessions *, const struct session *, uint64_t boot_ms,

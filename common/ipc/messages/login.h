@@ -15,7 +15,8 @@ M(84, APPROVE, approve, REQ, WEB|CTL, VAULT, OPEN, 0, "approve what has this has
 M(85, REJECT, reject, REQ, WEB|CTL, VAULT, OPEN, 0, "reject a request; answered by OK or REFUSED") \
 M(86, PASSWORD, password, REQ, WEB, VAULT, OPEN, 0, "change one's own password; ends the other logins") \
 M(87, SETUP, setup, REQ, CTL, VAULT, OPEN, 0, "make the first administrator; answered by OK or REFUSED") \
-M(88, SECRET_SET, secret_set, REQ, WEB|CTL, VAULT, OPEN, 0, "set a secret's value; answered by OK or REFUSED")
+M(88, SECRET_SET, secret_set, REQ, WEB|CTL, VAULT, OPEN, 0, "set a secret's value; answered by OK or REFUSED") \
+M(285, PROVE, prove, REQ, WEB, VAULT, OPEN, 0, "the login's person is there: a password once more; answered by OK or REFUSED")
 
 #define IPC_FIELDS_login(F, S) \
 F(S, str, username, "as typed") \
@@ -54,6 +55,11 @@ F(S, str, new, "12 to 128 characters")
 #define IPC_FIELDS_setup(F, S) \
 F(S, str, username, "the first administrator") \
 F(S, str, password, "12 to 128 characters")
+
+#define IPC_FIELDS_prove(F, S) \
+F(S, str, token, "login token") \
+F(S, str, password, "own password of the login's person") \
+F(S, str, source, "peer address, for the audit log")
 
 #define IPC_FIELDS_secret_set(F, S) \
 F(S, str, token, "login token of an administrator; empty from CTL") \

@@ -59,7 +59,8 @@ F(S, blob, seal, "the vault's seal; empty for a rejection")
 F(S, str, username, "administrator") \
 F(S, str, role, "administrator, reviewer or viewer") \
 F(S, u64, expires_ms, "Unix time in ms after which it is over in any case") \
-F(S, u64, idle_ms, "Unix time in ms at which it is over unless it is used before")
+F(S, u64, idle_ms, "Unix time in ms at which it is over unless it is used before") \
+F(S, u64, proof_until_ms, "Unix time in ms until which the last proof is fresh; 0: there is no fresh one")
 
 #define IPC_FIELDS_admin_lookup(F, S) F(S, str, username, "as typed")
 

@@ -23,7 +23,8 @@ found_by_token(void **state)
 	const struct session *r;
 	struct ipc_hash h, got;
 
-	r = sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, token);
+	r = sessions_add(s, "admin", "reviewer", SESSION_BY_PASSWORD, NULL, NOW,
+	    UNIX, token);
 	assert_non_null(r);
 	assert_int_equal(strlen(token), 86);
 	assert_memory_not_equal(token, token + LOGIN_HALF, LOGIN_HALF);
@@ -37,8 +38,8 @@ found_by_token(void **state)
 	assert_ptr_equal(sessions_find(s, &h, NOW), r);
 	assert_ptr_equal(sessions_find_text(s, ipc_str(token), NOW, &got), r);
 	assert_memory_equal(&got, &h, sizeof(h));
-	assert_non_null(
-	    sessions_add(s, "admin", "reviewer", NULL, NOW, UNIX, twin));
+	assert_non_null(sessions_add(s, "admin", "reviewer",
+	    SESSION_BY_PASSWORD, NULL, NOW, UNIX, twin));
 	assert_string_not_equal(token, twin);
 	/* Neither its hash, nor a part, nor one bit off, nor nothing. */
 	assert_null(sessions_find_text(s, ipc_bytes(&h, 32), NOW, NULL));
@@ -73,7 +74,8 @@ ends_in_time(void **state)
 	char token[SESSIONS_TEXT + 1];
 	struct ipc_hash h;
 
-	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, token);
+	sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token);
 	h = hash_of(token);
 	assert_non_null(sessions_find(s, &h, NOW + TTL - 1));
 	/* Use does not prolong it. */
@@ -91,9 +93,12 @@ ended(void **state)
 	char a[SESSIONS_TEXT + 1], b[SESSIONS_TEXT + 1], c[SESSIONS_TEXT + 1];
 	struct ipc_hash ha, hb, hc;
 
-	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, a);
-	sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, b);
-	sessions_add(s, "other", "viewer", NULL, NOW, UNIX, c);
+	sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, a);
+	sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, b);
+	sessions_add(
+	    s, "other", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, c);
 	ha = hash_of(a);
 	hb = hash_of(b);
 	hc = hash_of(c);
@@ -117,11 +122,13 @@ bounded(void **state)
 	char token[SESSIONS_TEXT + 1], name[16];
 	struct ipc_hash h1, h2;
 
-	sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, first);
-	sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, second);
+	sessions_add(
+	    s, "user0", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, first);
+	sessions_add(
+	    s, "user0", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, second);
 	for (int i = 2; i < SESSIONS_PER_USER + 1; i++)
-		assert_non_null(
-		    sessions_add(s, "user0", "viewer", NULL, NOW, UNIX, token));
+		assert_non_null(sessions_add(s, "user0", "viewer",
+		    SESSION_BY_PASSWORD, NULL, NOW, UNIX, token));
 	h1 = hash_of(first);
 	h2 = hash_of(second);
 	assert_null(sessions_find(s, &h1, NOW));
@@ -129,13 +136,14 @@ bounded(void **state)
 	for (int u = 1; u < SESSIONS_MAX / SESSIONS_PER_USER; u++)
 		for (int i = 0; i < SESSIONS_PER_USER; i++) {
 			snprintf(name, sizeof(name), "user%d", u);
-			assert_non_null(sessions_add(
-			    s, name, "viewer", NULL, NOW, UNIX, token));
+			assert_non_null(sessions_add(s, name, "viewer",
+			    SESSION_BY_PASSWORD, NULL, NOW, UNIX, token));
 		}
-	assert_null(sessions_add(s, "late", "viewer", NULL, NOW, UNIX, token));
+	assert_null(sessions_add(
+	    s, "late", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token));
 	assert_non_null(sessions_find(s, &h2, NOW));
-	assert_non_null(
-	    sessions_add(s, "late", "viewer", NULL, NOW + TTL, UNIX, token));
+	assert_non_null(sessions_add(s, "late", "viewer", SESSION_BY_PASSWORD,
+	    NULL, NOW + TTL, UNIX, token));
 	sessions_free(s);
 }
 
@@ -147,9 +155,10 @@ too_long(void **state)
 
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_null(sessions_add(s, name, "viewer", NULL, NOW, UNIX, token));
 	assert_null(sessions_add(
-	    s, "admin", "a role of 17 char", NULL, NOW, UNIX, token));
+	    s, name, "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token));
+	assert_null(sessions_add(s, "admin", "a role of 17 char",
+	    SESSION_BY_PASSWORD, NULL, NOW, UNIX, token));
 	sessions_free(s);
 	sessions_free(NULL);
 }
@@ -165,8 +174,10 @@ sliding(void **state)
 	struct ipc_hash h, h2;
 
 	(void)state;
-	r = sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, token);
-	other = sessions_add(s, "admin", "viewer", NULL, NOW, UNIX, idle);
+	r = sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token);
+	other = sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, idle);
 	assert_int_equal(r->expires_ms, UNIX + LIFE);
 	assert_int_equal(r->idle_ms, UNIX + IDLE);
 	assert_memory_not_equal(r->id.b, other->id.b, sizeof(r->id.b));
@@ -200,8 +211,8 @@ listed(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		sessions_add(s, i < 2 ? "admin" : "other", "viewer", &from, NOW,
-		    UNIX, token);
+		sessions_add(s, i < 2 ? "admin" : "other", "viewer",
+		    SESSION_BY_PASSWORD, &from, NOW, UNIX, token);
 	while ((r = sessions_next(s, &at, NOW)) != NULL) {
 		assert_string_equal(r->from.agent, "a browser");
 		id = r->id;
@@ -219,6 +230,49 @@ listed(void **state)
 	sessions_free(s);
 }
 
+static void
+proven(void **state)
+{
+	struct sessions *s = sessions_new(1 << 30, 1 << 30);
+	const struct session *mine, *other, *issuer;
+	char token[SESSIONS_TEXT + 1];
+	struct ipc_hash h;
+
+	(void)state;
+	mine = sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token);
+	h = hash_of(token);
+	other = sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token);
+	issuer = sessions_add(s, "admin@work", "viewer", SESSION_BY_ISSUER,
+	    NULL, NOW, UNIX, token);
+	/* A login by password begins proven, another one does not. */
+	assert_true(sessions_proven(mine, NOW));
+	assert_false(sessions_proven(issuer, NOW));
+	assert_false(sessions_proven(issuer, 0));
+	/* To the millisecond; a proof of the future is none. */
+	assert_true(sessions_proven(mine, NOW + SESSIONS_PROOF_MS));
+	assert_false(sessions_proven(mine, NOW + SESSIONS_PROOF_MS + 1));
+	assert_false(sessions_proven(mine, NOW - 1));
+	/* Use makes nothing fresh. */
+	sessions_touch(s, mine, NOW + SESSIONS_PROOF_MS, UNIX);
+	assert_false(sessions_proven(mine, NOW + SESSIONS_PROOF_MS + 1));
+	/* A proof is of one login alone. */
+	sessions_prove(s, mine, NOW + SESSIONS_PROOF_MS + 1);
+	assert_true(sessions_proven(mine, NOW + 2 * SESSIONS_PROOF_MS + 1));
+	assert_false(sessions_proven(mine, NOW + 2 * SESSIONS_PROOF_MS + 2));
+	assert_false(sessions_proven(other, NOW + SESSIONS_PROOF_MS + 1));
+	assert_false(sessions_proven(issuer, NOW + SESSIONS_PROOF_MS + 1));
+	sessions_prove(s, issuer, NOW + 1);
+	assert_true(sessions_proven(issuer, NOW + 1));
+	/* A login's row that is used again has no proof of the former one. */
+	sessions_end(s, &h);
+	mine = sessions_add(s, "late@work", "viewer", SESSION_BY_ISSUER, NULL,
+	    NOW + SESSIONS_PROOF_MS + 1, UNIX, token);
+	assert_false(sessions_proven(mine, NOW + SESSIONS_PROOF_MS + 1));
+	sessions_free(s);
+}
+
 int
 main(void)
 {
@@ -230,6 +284,7 @@ main(void)
 	    cmocka_unit_test(too_long),
 	    cmocka_unit_test(sliding),
 	    cmocka_unit_test(listed),
+	    cmocka_unit_test(proven),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
