@@ -95,7 +95,8 @@ def signed(suite, pairs, newcomers, say):
     """Times of single requests, in microseconds."""
     v, random = Values(), rng("bench signed order")
     say(f"signed tokens: {pairs} pairs of calls, {newcomers} people")
-    suite.ctl("settings", "set", "rate_tunnel_per_minute", "0")
+    for limit in ("rate_tunnel_per_minute", "rate_token_per_minute"):
+        suite.ctl("settings", "set", limit, "0")
     with Client(suite.address) as c:
         flow.publish(suite, c, "bench", "signed", CODE)
     issuer = Issuer()

@@ -306,6 +306,18 @@ step(struct left *l, const char *fmt, ...)
 	buf_putf(l->out, "%u. %s\n", ++l->n, line);
 }
 
+/* Tells whether nginx reads the files of this folder. */
+static bool
+nginx_reads(const char *dir)
+{
+	static const char folder[] = "/etc/nginx/conf.d";
+	size_t n = strlen(dir);
+
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	return n == strlen(folder) && memcmp(dir, folder, n) == 0;
+}
+
 static void
 way(struct left *l, const struct remote_wish *w, enum remote_proxy proxy,
     const char *dir)
@@ -347,6 +359,11 @@ way(struct left *l, const struct remote_wish *w, enum remote_proxy proxy,
 		step(l,
 		    "Import %s%s in the Caddyfile, then: usermod -aG "
 		    "mcpbox-gw-tunnel caddy && systemctl restart caddy",
+		    w->name, endings[proxy]);
+	} else if (nginx_reads(dir)) {
+		step(l,
+		    "See that %s%s names your certificate, then: usermod -aG "
+		    "mcpbox-gw-tunnel www-data && systemctl restart nginx",
 		    w->name, endings[proxy]);
 	} else {
 		step(l,
