@@ -44,7 +44,7 @@ PARTS = (
     Part("integration", ALWAYS, "real daemons, driven from outside", ("pytest", "integration", "serve")),
     Part("defects", ALWAYS, "what was wrong with the system before, and the gate attacked", ("pytest", "serve")),
     Part("egress", ALWAYS, "what a tool reaches of the network, and what it does not",
-         ("pytest", "egress", "integration", "npm", "serve")),
+         ("pytest", "egress", "npm", "serve")),
     Part("probes", ALWAYS, "what a tool can't do from inside the sandbox", ("pytest", "egress", "serve")),
     Part("clients", ALWAYS, "the official MCP client packages", ("pytest", "npm", "serve")),
     Part("issuers", ALWAYS, "people of an OpenID provider and of Access, with the official clients, through nginx",
