@@ -15,7 +15,7 @@ import time
 import pytest
 
 from harness.clients import flow, transcript
-from harness.clients.mcp import Client
+from harness.clients.mcp import Client, request, text
 from harness.clients.signed_token import RESOURCE, Issuer
 from harness.instance import Instance
 from harness.net.proxy import Proxy
@@ -31,6 +31,7 @@ HOST, ID_HOST = "mcp.example.org", "id.example.org"
 OURS, ID = "203.0.113.7", "93.184.216.34"
 ADDRESSES = (OURS,)
 SIX, DAYS = 6, 200
+FOLDER = pathlib.Path("/etc/nginx/conf.d")
 STATE = "/var/lib/mcpbox-quickstart"
 GREET = "def main(name: str) -> str:\n    return f'Hello, {name}!'\n"
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$|^\$ ((?:[^\n]*\\\n)*[^\n]*\n)", re.M | re.S)
@@ -131,8 +132,8 @@ class Shell(transcript.Shell):
 class Way:
     """The section as it is, and as it would be written now."""
 
-    def __init__(self, page, shell, state):
-        self.said, self.shell = page.text, shell
+    def __init__(self, page, shell, state, nginx):
+        self.said, self.shell, self.nginx = page.text, shell, nginx
         self.now = page.written().replace(state, STATE)
 
 
@@ -196,20 +197,19 @@ def way(instance, issuer, ca):
         if keys["error"]:
             instance.ctl("access", "refresh", "home", check=False)
         return keys["count"] == 1
-    text = PAGE.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     with machine.entered():
         nginx.start()
         shell = Shell(folder, {"sudo": "", "mcpboxctl": f"{instance.state}/bin/mcpboxctl", "usermod": "true",
                                "systemctl": "true"}, before)
         try:
-            w = Way(transcript.Page(section(text), shell, None), shell, instance.state)
-            w.nginx = top / "nginx"
+            w = Way(transcript.Page(section(page), shell, None), shell, instance.state, nginx)
             yield w
         finally:
             shell.close()
             nginx.close()
     if os.environ.get("MCPBOX_WRITE") == "1":
-        PAGE.write_text(text.replace(w.said, w.now), encoding="utf-8")
+        PAGE.write_text(page.replace(w.said, w.now), encoding="utf-8")
 
 
 def test_it_prints_what_the_page_says(way):
@@ -229,6 +229,22 @@ def test_six_commands_lead_to_a_call(instance, way):
 
 def test_nginx_reads_what_remote_wrote(way):
     """As it was written: nobody edited that file."""
-    assert sorted(p.name for p in (way.nginx / "conf.d").iterdir()) == ["home.nginx.conf", "id.conf"]
-    assert f"server_name {HOST};" in (way.nginx / "conf.d" / "home.nginx.conf").read_text()
+    assert sorted(p.name for p in FOLDER.iterdir()) == ["home.nginx.conf", "id.conf"]
+    assert f"server_name {HOST};" in (FOLDER / "home.nginx.conf").read_text()
     assert f"claude mcp add --transport http home {RESOURCE}\n" in way.said
+
+
+def test_the_file_for_tailscale_funnel(instance, way):
+    """Funnel ends TLS and forwards to a port on loopback; the token goes through, and nothing else does."""
+    made = instance.ctl("remote", "add", "tailscale", "phone", "--resource", "https://box.tail1.ts.net/mcp", "--out",
+                        str(FOLDER))
+    token, port = made.stdout.strip(), re.search(r"http://127\.0\.0\.1:(\d+)$", made.stderr, re.M)[1]
+    way.nginx.restart()
+
+    def door():
+        return "127.0.0.1", int(port)
+    with Client(door, token=token) as c:
+        assert text(c.call("demo__greet", {"name": "Eve"})) == "Hello, Eve!"
+    assert request(door(), body={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).status == 401
+    assert request(door(), "GET", "/.well-known/oauth-protected-resource/mcp").value["resource"] == RESOURCE
+    assert request(door(), "GET", "/api/me").status == 404
