@@ -20,7 +20,7 @@
 
 enum { SENTENCE_MAX = 160 };
 
-/* Makes the fetch of one issuer due if it may be, and writes what follows. */
+/* Makes the fetch of one issuer due if it may be, and writes the result. */
 static void
 refresh_one(struct op *op, const struct issuer *s, struct jsonw *w)
 {

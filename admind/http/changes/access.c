@@ -102,7 +102,7 @@ refreshed(struct call *c, struct ipc_frame *f)
 	reply_admind(c, f, false);
 }
 
-/* POST /api/access/refresh {"issuer": NAME}. Without issuer: all of them. */
+/* POST /api/access/refresh {"issuer": NAME}. Without issuer: each one. */
 void
 access_refresh_post(struct call *c)
 {
