@@ -6,9 +6,12 @@
  * document are ASCII without quotation marks (compiled.c), so they may be put
  * into a header as they are.
  *
- * Scopes are named only for issuers whose tokens' scopes count. Any other
- * issuer need not know our scopes, and would refuse a client that asked for
- * them.
+ * Our scopes are named only for issuers whose tokens' scopes count. Any other
+ * issuer need not know them, and would refuse a client that asked for them. Yet
+ * clients ask for the scopes that they find here, and there are issuers that
+ * refuse a client that asks for none. So for such an issuer the metadata name
+ * scopes that each OpenID provider knows (OpenID Connect Core 3.1.2.1, 5.4):
+ * `openid`, and `email` if a rule judges by it.
  */
 #include <string.h>
 
@@ -33,6 +36,21 @@ scopes_at(const struct compiled *c, unsigned listener)
 			scopes |= c->rule[i].set->scopes;
 	}
 	return scopes;
+}
+
+/* Returns whether a rule of this listener's issuers judges an address. */
+static bool
+judges_email(const struct compiled *c, unsigned listener)
+{
+	for (unsigned i = 0; i < c->nrules; i++) {
+		const struct rule *r = &c->rule[i];
+
+		if (r->issuer->via == VIA_AUTHORIZATION &&
+		    (r->issuer->listeners & 1u << listener) != 0 &&
+		    (r->claim == RULE_EMAIL || r->claim == RULE_EMAIL_DOMAIN))
+			return true;
+	}
+	return false;
 }
 
 static const struct {
@@ -70,6 +88,13 @@ put_metadata(struct buf *b, const struct compiled *c, unsigned listener)
 		for (int i = 0; i < WORDS; i++)
 			if ((scopes & words[i].mask) != 0)
 				jsonw_str(&w, words[i].word);
+		jsonw_arr_end(&w);
+	} else if (issuers_serve(c, listener, VIA_AUTHORIZATION)) {
+		jsonw_name(&w, "scopes_supported");
+		jsonw_arr(&w);
+		jsonw_str(&w, "openid");
+		if (judges_email(c, listener))
+			jsonw_str(&w, "email");
 		jsonw_arr_end(&w);
 	}
 	jsonw_name(&w, "bearer_methods_supported");

@@ -15,5 +15,7 @@ void doctor_status_json(struct admind *, struct jsonw *);
 int token_set_message(struct link *, struct ipc_frame *);
 /* SOURCE_RUN and OAUTH_CALLBACK */
 int adminsources_message(struct link *, struct ipc_frame *);
+/* adminkeys.c: ACCESS_REFRESH */
+int adminkeys_message(struct link *, struct ipc_frame *);
 
 #endif

@@ -118,7 +118,8 @@ static const struct command commands[] = {
     {"access", 1, 3, access_command, "yes",
 	"who may come in with a signed token of which issuer",
 	"access show\n"
-	"access set FILE [--yes]"},
+	"access set FILE [--yes]\n"
+	"access refresh [ISSUER]"},
     {"identities", 1, 3, identities_command, "* reason key",
 	"people who came in with a signed token",
 	"identities\n"

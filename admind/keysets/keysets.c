@@ -95,6 +95,20 @@ keysets_lacks(struct keysets *k, struct ipc_bytes name, uint64_t now_ms)
 	return KEYSETS_AWAIT;
 }
 
+enum keysets_refresh
+keysets_refresh(struct keyset *s, uint64_t now_ms, uint64_t *wait_ms)
+{
+	*wait_ms = 0;
+	if (s->running)
+		return KEYSETS_REFRESH_RUNNING;
+	if (s->tried && now_ms - s->tried_ms < KEYSETS_ASK_MS) {
+		*wait_ms = KEYSETS_ASK_MS - (now_ms - s->tried_ms);
+		return KEYSETS_REFRESH_EARLY;
+	}
+	s->wanted = true;
+	return KEYSETS_REFRESH_DUE;
+}
+
 struct keyset *
 keysets_due(struct keysets *k, uint64_t now_ms)
 {

@@ -75,6 +75,17 @@ enum keysets_verdict {
 enum keysets_verdict keysets_lacks(
     struct keysets *, struct ipc_bytes name, uint64_t now_ms);
 
+enum keysets_refresh {
+	KEYSETS_REFRESH_DUE,     /* a fetch is due now */
+	KEYSETS_REFRESH_RUNNING, /* one is under way */
+	KEYSETS_REFRESH_EARLY    /* the last one is too short a time ago */
+};
+/* Makes a fetch due because a person asks for it. It keeps the same distance
+ * from the fetch before as one for an unknown key. *wait_ms: time until that
+ * distance is kept; 0 unless EARLY. */
+enum keysets_refresh keysets_refresh(
+    struct keyset *, uint64_t now_ms, uint64_t *wait_ms);
+
 /* Returns a set whose fetch is due, or NULL. */
 struct keyset *keysets_due(struct keysets *, uint64_t now_ms);
 /* Notes that a fetch begins. */

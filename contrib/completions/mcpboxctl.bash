@@ -48,6 +48,8 @@ _mcpboxctl() {
 	elif [ -z "$command" ] || [[ $command == help && -z $second ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_mcpboxctl_usage |
 		    sed -n 's/^       mcpboxctl \([a-z-]*\).*/\1/p' | sort -u)" -- "$cur")
+	elif [[ $command == access && $second == refresh ]]; then
+		return # an issuer, which no usage lists
 	elif [[ -n $second && ($command == openapi || $command == key || $command == access) ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	elif [[ $command == remote && $second == add ]]; then

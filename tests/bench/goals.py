@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from management import CALLS
 from parts import SPACE_MS
 from requests import CLIENTS, METHODS
+from signed import first, ratio
 from suite import POOL_MIN
 
 median = statistics.median
@@ -20,10 +21,13 @@ OF_PACKAGE, OF_BARE, P99_US = 100.0, 0.5, 2000.0
 # Management calls with ten thousand tools, and what the original took for
 # mcpbox_list_servers where it was measured, in microseconds.
 MANAGEMENT_P50_US, ORIGINAL_US, OF_ORIGINAL = 2000.0, 4900.0, 5.0
+# By a signed token: a call of one that was seen, as a multiple of a call by an API
+# token; and the price of a new one.
+OF_API_TOKEN, FIRST_US = 1.05, 3000.0
 FORM = {"plain": "`def main`", "aio": "`async def main`"}
 # --quick is a guard, not a judgement: only a mistake goes past these.
 QUICK = {"p50": 10.0, "rate": 0.25, "cpu": 3.0, "pss": 1.5, "neighbour": 3.0,
-         "request": 0.25, "p99": 10.0, "management": 5.0}
+         "request": 0.25, "p99": 10.0, "management": 5.0, "signed": 1.5, "first": 5.0}
 
 
 @dataclass
@@ -80,7 +84,8 @@ def judge(parts, facts, quick):
             goals.append(Goal(
                 f"p50 beside a tool that {name.split()[0]}, as a multiple of alone",
                 median(values), NEIGHBOUR[facts["cpu_controller"]] * relax["neighbour"], True))
-    return goals + requests(parts["requests"], relax) + management(parts["management"], relax)
+    return (goals + requests(parts["requests"], relax) + signed(parts["signed"], relax)
+            + management(parts["management"], relax))
 
 
 def requests(v, relax):
@@ -97,6 +102,13 @@ def requests(v, relax):
             Goal(f"{method}, {n} clients: p99, ms",
                  median(v[f"{name} gatewayd {n} p99"]) / 1000, P99_US / 1000 * relax["p99"], True)]
     return goals
+
+
+def signed(v, relax):
+    return [Goal("a call by a signed token that was seen: p50 as a multiple of an API token's",
+                 ratio(v), OF_API_TOKEN * relax["signed"], True),
+            Goal("the first request of a signed token: p50 of what it takes beyond its second, ms",
+                 median(first(v)) / 1000, FIRST_US / 1000 * relax["first"], True)]
 
 
 def management(v, relax):

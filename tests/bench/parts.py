@@ -13,6 +13,7 @@ from harness.clients.mcp import Client
 from harness.patience import eventually
 from management import management
 from requests import requests
+from signed import signed
 from suite import POOL_MIN, PROGRAMS, SETTLE, Suite, program
 from values import Values
 
@@ -300,6 +301,7 @@ def all_parts(quick, say):
             "cpu": cpu(with_suite, rounds, count, say),
             "neighbours": neighbours(with_suite, 1 if quick else 3, ms, say),
             "requests": requests(with_suite, 1 if quick else 5, 150 if quick else 400, say),
+            "signed": signed(with_suite, 150 if quick else 500, 60 if quick else 200, say),
             "management": management(with_suite, 1 if quick else 5, 200 if quick else 500, say),
         }, {"cpu_controller": cpu_controller(with_suite), "percent_busy_before": round(others, 1)}
     finally:

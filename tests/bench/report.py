@@ -7,6 +7,7 @@ from parts import BWRAP, CLIENTS, HOSTILE_WHAT, PYTHON, SPACE_MS
 from management import CALLS, CLIENTS as MANAGERS
 from requests import CLIENTS as AT_ONCE
 from requests import METHODS, SERVERS
+from signed import first, interval, ratio
 
 SECTION = "tests/bench/run"
 
@@ -82,6 +83,23 @@ def requests(v):
                   "server's µs a request", "client's"), rows)
 
 
+def signed(v):
+    """Of single requests: the median and p95."""
+    label = (("api", "tools/call by an API token"), ("signed", "tools/call by a signed token that was seen"),
+             ("first", "server/discover, the first request of a signed token"),
+             ("second", "server/discover, its second"))
+    rows = [(text, len(times), *spread(times)) for text, times in
+            [(text, v[key]) for key, text in label] + [("first less second, of each token", first(v))]]
+    low, high = interval(v)
+    return (table(("what", "requests", "p50 ms", "p95 ms"), rows)
+            + f"\n\nA call by a signed token takes {ratio(v):.3f} times as long as one by an API token; in 95 of "
+            f"100 draws of as many pairs {low:.3f} to {high:.3f}.")
+
+
+def spread(times):
+    return tuple(f"{x / 1000:.3f}" for x in (statistics.median(times), statistics.quantiles(times, n=20)[-1]))
+
+
 def management(v):
     rows = [("`mcpbox_list_servers`, no servers but ours", 1, mid(v["small p50"], 1e-3),
              mid(v["small p99"], 1e-3), mid(v["small rate"], 1, 0))]
@@ -112,6 +130,8 @@ def text(parts, facts, goals):
         "**Requests that run no tool.** The last two columns are processor time: where the "
         "client's is as large as the server's, the rate is bound by both.",
         requests(parts["requests"]),
+        "**Signed tokens** (JWTs) at the tunnel's socket, in pairs with an API token, in random order; "
+        "then people whose token was never seen.", signed(parts["signed"]),
         "**Management calls**, the first on a small suite, the others with 10,000 tools of 100 "
         "servers and a million records. Each is recorded, as every call is.",
         management(parts["management"]),

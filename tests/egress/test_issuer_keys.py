@@ -2,7 +2,9 @@
 https that the test plays, in a network namespace. What a run must not reach is a server, too, and its control is
 that the same run reaches the one that it may."""
 import itertools
+import json
 import os
+import re
 import signal
 import threading
 
@@ -276,6 +278,39 @@ def test_rotation_and_a_flood_of_unknown_keys(instance, id_):
     # The key that was taken away counts no more, though its token was remembered.
     assert comes(instance, issuer, old).status == 401
     assert let_in(comes(instance, issuer, token))
+
+
+def test_an_administrator_asks_for_keys(instance, id_):
+    """Fresh keys are fetched all the same, once in 30 s; whoever asks before hears how long to wait."""
+    issuer = Fetched({"discovery": True})
+    issuer.serve(id_)
+    holds(instance, issuer)
+    fetched(instance)
+    given = Issuer(issuer.name)
+    given.url, given.kid = issuer.url, "new"
+    id_.pages[issuer.jwks] = 200, {}, issuer.key_set(*given.entry()["jwks"]["keys"])
+    said = []
+
+    def asks():
+        r = instance.ctl("access", "refresh", issuer.name, "--json", check=False)
+        (one,), = [json.loads(r.stdout)["items"]]
+        assert (r.returncode, one["issuer"]) == (1 if one["state"] == "early" else 0, issuer.name), (r, one)
+        assert (one["wait_seconds"] > 0) == (one["state"] == "early") and one["wait_seconds"] <= 30, one
+        said.append(one["state"])
+        return one["state"] == "due"
+    until(asks, 120, 0.2)
+    # No token named the new key: the person's word alone had it fetched.
+    until(lambda: id_.count(issuer.jwks) == 2, 120)
+    assert let_in(until(lambda: (r := comes(instance, issuer, given.sign("ann"))).status == 200 and r, 120))
+    for _ in range(20):
+        asks()
+    # The first fetch is not long ago, and neither is the second.
+    assert "early" in said and said.count("due") == 1, said
+    assert id_.count(issuer.jwks) == 2 and len(runs(instance, issuer, "1")) == 2
+    r = instance.ctl("access", "refresh", check=False)
+    assert re.search(rf"^{issuer.name} +(early|running) +", r.stdout, re.M), r.stdout
+    r = instance.ctl("access", "refresh", "nobody", check=False)
+    assert r.returncode == 1 and "no issuer of this name" in r.stderr, r.stderr
 
 
 def test_an_issuer_that_is_away_and_comes_back(instance, id_):

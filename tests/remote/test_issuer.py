@@ -39,10 +39,13 @@ class Way:
         self.nginx = Nginx(instance, tls=self.authority.issue("localhost"))
         self.op = Provider([KNOWN])
         self.resource = f"https://localhost:{self.nginx.port}/mcp"
-        got = set_document(instance, {
+        self.holds(scopes="token")
+
+    def holds(self, **more):
+        """The access document, with these members of its issuer."""
+        got = set_document(self.instance, {
             "resource": self.resource,
-            "issuers": [{"name": "op", "issuer": self.op.issuer, "algorithms": ["ES256"], "scopes": "token",
-                         "jwks": self.op.jwks()}],
+            "issuers": [{"name": "op", "issuer": self.op.issuer, "algorithms": ["ES256"], "jwks": self.op.jwks(), **more}],
             "rules": [{"issuer": "op", "claim": "email", "values": [f"{who}@example.org" for who in people], "set": name}
                       for name, people in (("family", ("ann", "sdk", "client")), ("readers", ("bob",)))],
             "permission_sets": SETS})
@@ -92,6 +95,25 @@ def test_finds_the_way_and_calls(instance, way, sdk, revision, how):
         assert c.text("crm__canary", n=5) == "canary 5"
         assert c.good("connect")["version"] == revision
     assert instance.psql("SELECT DISTINCT listener FROM mcpbox.executions WHERE principal = 'oidc:op:ann'") == [["tunnel"]]
+
+
+@pytest.mark.parametrize("how", ["dcr", "cimd", "known"])
+@pytest.mark.parametrize("sdk", ["sdk", "client"])
+def test_finds_the_way_where_scopes_do_not_count(way, sdk, how):
+    """By default the set alone decides, and the issuer need not know our rights. The provider refuses a client that asks
+    for nothing (access_denied): the metadata name what it can ask for."""
+    way.holds()
+    try:
+        with way.sdk(sdk, how=how, known=KNOWN) as c:
+            asked = query(c.sign_in(way.browser()))
+            # The 2.x client adds the scope that brings a refresh token.
+            assert set(asked["scope"].split()) - {"offline_access"} == {"openid", "email"}, asked
+            assert asked["resource"] == way.resource
+            tools = c.good("list")["tools"]
+            assert "crm__canary" in tools and "crm__secret" not in tools
+            assert c.text("crm__canary", n=7) == "canary 7"
+    finally:
+        way.holds(scopes="token")
 
 
 @pytest.mark.parametrize("sdk", ["sdk", "client"])

@@ -70,6 +70,7 @@ static const struct {
     {"identities",
 	{"principal", "email", "set", "state", "first_seen", "last_used_at",
 	    "last_used_listener", "withdrawn_by", "reason"}},
+    {"refreshed", {"issuer", "state", "text"}},
     {"remotes", {"name", "kind", "url", "state", "people", "last_used_at"}},
     {"secrets",
 	{"key", "has_value", "version", "set_at", "set_by", "description"}},

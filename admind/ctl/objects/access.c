@@ -1,7 +1,7 @@
 /*
  * Commands about people with signed tokens (docs/decisions/0090):
- * access [show | set FILE] for the access document, and identities [list |
- * withdraw PRINCIPAL | restore PRINCIPAL] for the people.
+ * access [show | set FILE | refresh [ISSUER]] for the access document, and
+ * identities [list | withdraw PRINCIPAL | restore PRINCIPAL] for the people.
  *
  * The vault sets the document, and admind shows it. Before a change this
  * program shows the difference to the document that holds (access_diff.c). It
@@ -331,6 +331,40 @@ out:
 	return status;
 }
 
+/* Has keys fetched. Succeeds if each named issuer's are fetched now, or the
+ * document has them. */
+static enum ctl_status
+refresh(const struct ctl *c)
+{
+	struct ipc_access_refresh m = {
+	    .issuer = ipc_str(c->nwords > 2 ? c->words[2] : "")};
+	struct json_object *o = NULL, *list = NULL;
+	enum ctl_status status, shown;
+	struct buf text;
+
+	status = calls_json(c, IPC_ACCESS_REFRESH, &m, &text);
+	if (status != CTL_DONE)
+		goto out;
+	shown = tables_show(c, "refreshed", &text);
+	if (json_parse(text.p, text.len, &o, NULL) == -1 ||
+	    !json_object_object_get_ex(o, "items", &list) ||
+	    !json_object_is_type(list, json_type_array)) {
+		status = CTL_REFUSED;
+		goto out;
+	}
+	for (size_t i = 0; i < json_object_array_length(list); i++)
+		if (strcmp(tables_text(
+			       json_object_array_get_idx(list, i), "state"),
+			"early") == 0)
+			status = CTL_REFUSED;
+	if (shown != CTL_DONE)
+		status = shown;
+out:
+	json_object_put(o);
+	buf_free(&text);
+	return status;
+}
+
 enum ctl_status
 access_command(const struct ctl *c)
 {
@@ -340,6 +374,8 @@ access_command(const struct ctl *c)
 		return show(c);
 	if (strcmp(verb, "set") == 0 && c->nwords == 3)
 		return set(c);
+	if (strcmp(verb, "refresh") == 0 && c->nwords <= 3)
+		return refresh(c);
 	return CTL_USAGE;
 }
 

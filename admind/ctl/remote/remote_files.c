@@ -66,29 +66,13 @@ example(const char *text, const char *host, const char *run_dir, struct buf *b)
 static void
 caddy(const char *authority, const char *run_dir, struct buf *b)
 {
-	buf_putf(b,
+	buf_puts(b,
 	    "# Caddy in front of mcpbox's tunnel listener: import it from the\n"
 	    "# Caddyfile. Caddy's user must be in the group mcpbox-gw-tunnel.\n"
-	    "%s {\n"
-	    "\t@mcpbox path /mcp /.well-known/oauth-protected-resource"
-	    " /.well-known/oauth-protected-resource/mcp\n"
-	    "\thandle @mcpbox {\n"
-	    "\t\trequest_body {\n"
-	    "\t\t\tmax_size 4MB\n"
-	    "\t\t}\n"
-	    "\t\treverse_proxy unix/%s/gatewayd-tunnel/mcp.sock {\n"
-	    "\t\t\tflush_interval -1\n"
-	    "\t\t\ttransport http {\n"
-	    "\t\t\t\tversions 1.1\n"
-	    "\t\t\t\tkeepalive 60s\n"
-	    "\t\t\t}\n"
-	    "\t\t}\n"
-	    "\t}\n"
-	    "\thandle {\n"
-	    "\t\trespond 404\n"
-	    "\t}\n"
-	    "}\n",
-	    authority, run_dir);
+	    "# contrib/caddy/Caddyfile has the options that are for all "
+	    "sites,\n"
+	    "# `admin off` and time limits: put them first in yours.\n");
+	example(remote_text_caddy, authority, run_dir, b);
 }
 
 /* nginx on loopback without TLS: tailscaled ends TLS and forwards to it. */
@@ -306,6 +290,18 @@ step(struct left *l, const char *fmt, ...)
 	buf_putf(l->out, "%u. %s\n", ++l->n, line);
 }
 
+/* Tells whether nginx reads the files of this folder. */
+static bool
+nginx_reads(const char *dir)
+{
+	static const char folder[] = "/etc/nginx/conf.d";
+	size_t n = strlen(dir);
+
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	return n == strlen(folder) && memcmp(dir, folder, n) == 0;
+}
+
 static void
 way(struct left *l, const struct remote_wish *w, enum remote_proxy proxy,
     const char *dir)
@@ -347,6 +343,11 @@ way(struct left *l, const struct remote_wish *w, enum remote_proxy proxy,
 		step(l,
 		    "Import %s%s in the Caddyfile, then: usermod -aG "
 		    "mcpbox-gw-tunnel caddy && systemctl restart caddy",
+		    w->name, endings[proxy]);
+	} else if (nginx_reads(dir)) {
+		step(l,
+		    "See that %s%s names your certificate, then: usermod -aG "
+		    "mcpbox-gw-tunnel www-data && systemctl restart nginx",
 		    w->name, endings[proxy]);
 	} else {
 		step(l,

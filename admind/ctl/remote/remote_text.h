@@ -1,6 +1,6 @@
 /*
- * The examples of contrib/nginx and contrib/cloudflared, made by
- * remote_text.py. Each ends with NUL.
+ * The examples of contrib/nginx and contrib/cloudflared, and the site of
+ * contrib/caddy, made by remote_text.py. Each ends with NUL.
  */
 #ifndef REMOTE_TEXT_H
 #define REMOTE_TEXT_H
@@ -11,5 +11,6 @@
 
 extern const char remote_text_nginx[];
 extern const char remote_text_cloudflared[];
+extern const char remote_text_caddy[];
 
 #endif

@@ -13,10 +13,13 @@
 #include "body.h"
 #include "changes.h"
 #include "guard.h"
+#include "json.h"
 #include "json_scan.h"
 #include "problem.h"
 #include "reply.h"
 #include "web.h"
+
+enum { ISSUER_NAME_MAX = 32 }; /* docs/ACCESS.md, "The document" */
 
 /* This is the ETag before the first document. The first change names it, or
  * sends no If-Match. */
@@ -91,4 +94,37 @@ access_put(struct call *c)
 	json_object_put(o);
 	m.document = ipc_bytes(r->body, r->body_len);
 	ask_vault(c, IPC_ACCESS_SET, &m, set);
+}
+
+static void
+refreshed(struct call *c, struct ipc_frame *f)
+{
+	reply_admind(c, f, false);
+}
+
+/* POST /api/access/refresh {"issuer": NAME}. Without issuer: each one. */
+void
+access_refresh_post(struct call *c)
+{
+	static const char *const members[] = {"issuer", NULL};
+	struct ipc_access_refresh m = {.token = ipc_str(c->token_hash)};
+	const char *name = NULL;
+	struct json_object *o;
+	struct err e;
+	size_t n = 0;
+	int rc;
+
+	if (body_parse(c, members, &o) < 0)
+		return;
+	rc = json_get_str(o, "issuer", &name, &n, &e);
+	if (rc == 1)
+		m.issuer = ipc_bytes(name, n);
+	if (rc < 0 || (rc == 1 && (n == 0 || n > ISSUER_NAME_MAX)))
+		problem_send(c, FAILURE_INVALID_PARAMS,
+		    "member issuer must be an issuer's name in the access "
+		    "document",
+		    NULL);
+	else
+		ask_admind(c, IPC_ACCESS_REFRESH, &m, refreshed);
+	json_object_put(o);
 }

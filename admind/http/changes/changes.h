@@ -12,6 +12,7 @@ void action_write(struct call *); /* every route of admin_action.def */
 /* access.c */
 void access_get(struct call *);
 void access_put(struct call *);
+void access_refresh_post(struct call *);
 
 /* login.c */
 void login_post(struct call *);

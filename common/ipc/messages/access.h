@@ -10,7 +10,8 @@ M(271, ACCESS_STATE, access_state, ANS, VAULT, WEB|CTL, OPEN, 0, "the document t
 M(272, ACCESS_LOAD, access_load, REQ, VAULT, ADMIND, OPEN, 0, "the seal of the newest stored document") \
 M(273, ACCESS_SEALED, access_sealed, ANS, ADMIND, VAULT, OPEN, 0, "it") \
 M(274, ACCESS_STORE, access_store, REQ, VAULT, ADMIND, OPEN, ACCESS_DOCUMENT_MAX, "commit a document, if it is valid; answered by OK or REFUSED") \
-M(275, ACCESS_CHECK, access_check, REQ, ADMIND, VAULT, OPEN, 0, "is this a seal of ours over this document, and none older than the newest that is known? answered by OK or REFUSED")
+M(275, ACCESS_CHECK, access_check, REQ, ADMIND, VAULT, OPEN, 0, "is this a seal of ours over this document, and none older than the newest that is known? answered by OK or REFUSED") \
+M(276, ACCESS_REFRESH, access_refresh, REQ, WEB|CTL, ADMIND, OPEN, 0, "fetch the keys of issuers now; answered by ADMIN_JSON or REFUSED")
 
 #define IPC_FIELDS_access_set(F, S) \
 F(S, str, token, "login token of an administrator; empty from CTL") \
@@ -39,6 +40,10 @@ F(S, blob, document, "JSON")
 #define IPC_FIELDS_access_check(F, S) \
 F(S, hash, document, "SHA-256 of the document") \
 F(S, bytes, seal, "as ACCESS_STORE brought it")
+
+#define IPC_FIELDS_access_refresh(F, S) \
+F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL") \
+F(S, str, issuer, "its name in the access document; empty: each one")
 /* clang-format on */
 
 #endif

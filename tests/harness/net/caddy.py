@@ -1,4 +1,5 @@
-"""Caddy in front of the tunnel's socket: contrib/caddy/Caddyfile as it is, with its name, paths and port."""
+"""Caddy in front of the tunnel's socket: contrib/caddy/Caddyfile as it is, with its name, paths and port; or a site that
+`mcpboxctl remote add` wrote, imported by a Caddyfile."""
 import os
 import re
 import shutil
@@ -11,23 +12,31 @@ from harness.net.proxy import Proxy, free_port
 class Caddy(Proxy):
     """Runs as a uid that is nobody but a member of the socket's group."""
 
-    def __init__(self, instance):
+    def __init__(self, instance, site=None):
+        """site: the path of a file to import, after the options that the example has for all sites."""
         self.dir = os.path.join(instance.parent, "caddy")
         self.port = free_port()
         os.makedirs(self.dir)
         uid, gid = instance.uid("stranger"), instance.uid("gwtunnel")
         os.chown(self.dir, uid, uid)
-        with open(os.path.join(SRC, "contrib", "caddy", "Caddyfile"), encoding="utf-8") as f:
-            site = f.read()
-        # The example's names and paths are this test's; nothing else of it changes.
-        for wanted, value in ((r"unix//run/mcpbox/\S+", f"unix/{instance.run('gatewayd-tunnel', 'mcp.sock')}"),
+        with open(site or os.path.join(SRC, "contrib", "caddy", "Caddyfile"), encoding="utf-8") as f:
+            text = f.read()
+        # The example's names and paths are this test's; nothing else of it changes. Whoever wrote a site knew the socket.
+        for wanted, value in ((r"unix//\S+/gatewayd-tunnel/mcp\.sock" if site else r"unix//run/mcpbox/\S+",
+                               f"unix/{instance.run('gatewayd-tunnel', 'mcp.sock')}"),
                               (r"(?m)^mcp\.example\.org \{", f"http://:{self.port} {{"),
                               (r"output file \S+", f"output file {self.dir}/access.log")):
-            site, n = re.subn(wanted, value, site)
+            text, n = re.subn(wanted, value, text)
             assert n == 1, wanted
+        if site:
+            with open(os.path.join(self.dir, "site.caddy"), "w", encoding="utf-8") as f:
+                f.write(text)
+            with open(os.path.join(SRC, "contrib", "caddy", "Caddyfile"), encoding="utf-8") as f:
+                options, _, _ = f.read().partition("\nmcp.example.org {\n")
+            text = options + "\nimport site.caddy\n"
         conf = os.path.join(self.dir, "Caddyfile")
         with open(conf, "w", encoding="utf-8") as f:
-            f.write(site)
+            f.write(text)
         self.errors = open(os.path.join(self.dir, "error.log"), "wb")
         self.process = subprocess.Popen(
             ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--groups", str(gid), "--inh-caps=-all",

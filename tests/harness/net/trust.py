@@ -40,15 +40,15 @@ class Authority:
         os.chmod(self.certs, 0o755)
         os.chmod(self.certs / name, 0o644)
 
-    def context(self, *names):
-        """Of a server with these names or addresses; several may be made."""
+    def context(self, *names, days=2):
+        """Of a server with these names or addresses; several may be made. Its files are in self.top / names[0]."""
         top = self.top / names[0].replace(":", "_")
         top.mkdir(exist_ok=True)
         alt = ",".join(("IP:" if n.replace(".", "").isdigit() or ":" in n else "DNS:") + n for n in names)
         (top / "ext").write_text(f"subjectAltName={alt}\n")
         _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a server",
                  "-keyout", top / "key", "-out", top / "csr")
-        _openssl("x509", "-req", "-in", top / "csr", "-CA", self.crt, "-CAkey", self.key, "-CAcreateserial", "-days", "2",
+        _openssl("x509", "-req", "-in", top / "csr", "-CA", self.crt, "-CAkey", self.key, "-CAcreateserial", "-days", days,
                  "-extfile", top / "ext", "-out", top / "crt")
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made.load_cert_chain(top / "crt", top / "key")

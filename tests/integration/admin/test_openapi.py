@@ -282,6 +282,9 @@ def test_people_with_signed_tokens(api):
     _, headers, _ = api.go("PUT", "/api/access", body=example, headers={"If-Match": headers["etag"]})
     api.go("PUT", "/api/access", body={}, status=428)
     api.go("PUT", "/api/access", body={}, headers={"If-Match": '"' + "1" * 64 + '"'}, status=412)
+    assert api.value("POST", "/api/access/refresh", body={"issuer": "pocket"})["items"][0]["state"] == "given"
+    api.go("POST", "/api/access/refresh", body={"issuer": "none"}, status=404)
+    api.go("POST", "/api/access/refresh", body={"issuer": ""}, status=400)
     who = {"principal": "oidc:pocket:alice"}
     api.go("POST", "/api/identities/withdraw", body={**who, "reason": "a test"})
     assert api.value("GET", "/api/identities", query="?issuer=pocket&state=withdrawn")["items"]

@@ -1,6 +1,8 @@
-"""The tunnel behind a real Caddy, with the example of contrib/caddy: who gets through, that events are not held back, that
+"""The tunnel behind a real Caddy, with the example of contrib/caddy, then with the file of `remote add`: who gets through, that events are not held back, that
 fields and statuses arrive as they are, and that its logs have no credential."""
 import json
+import os
+import shutil
 import socket
 
 import pytest
@@ -23,13 +25,25 @@ ECHO = "def main(s: str = '') -> str:\n    return s\n"
 
 
 @pytest.fixture(scope="module")
-def caddy(instance):
+def tools(instance):
     with Client(instance.address) as c:
         for name, code in (("tells", TELLS), ("echo", ECHO)):
             flow.publish(instance, c, "past", name, code, limits={"timeout_ms": 600000})
-    n = Caddy(instance)
-    yield n
-    n.close()
+
+
+@pytest.fixture(scope="module", params=["example", "remote add"])
+def caddy(instance, tools, request):
+    site = None
+    if request.param == "remote add":
+        instance.ctl("remote", "add", "token", "door", "--resource", "https://mcp.example.org/mcp", "--proxy", "caddy",
+                     "--out", instance.parent)
+        site = os.path.join(instance.parent, "door.caddy")
+    n = Caddy(instance, site)
+    try:
+        yield n
+    finally:
+        n.close()
+        shutil.rmtree(n.dir)
 
 
 @pytest.fixture(scope="module")

@@ -406,7 +406,8 @@ metadata_of_each_listener(void **unused)
 	    "\"scopes_supported\":[\"tools:read\",\"tools:call\",\"manage\","
 	    "\"manage:edit\"],\"bearer_methods_supported\":[\"header\"],"
 	    "\"resource_name\":\"mcpbox\"}"));
-	/* An issuer whose scopes do not count need not know ours. */
+	/* An issuer whose scopes do not count need not know ours; each knows
+	 * those of OpenID, and a rule judges an address. */
 	document_notified(a, "document");
 	answer_row(SERIAL + 1, "{}", NULL);
 	vault_knows();
@@ -417,6 +418,7 @@ metadata_of_each_listener(void **unused)
 	assert_true(ipc_streq(m.metadata,
 	    "{\"resource\":\"https://mcp.example.org/mcp\","
 	    "\"authorization_servers\":[\"https://id.example.org\"],"
+	    "\"scopes_supported\":[\"openid\",\"email\"],"
 	    "\"bearer_methods_supported\":[\"header\"],"
 	    "\"resource_name\":\"mcpbox\"}"));
 	hear_access(f.tunnel, &m);

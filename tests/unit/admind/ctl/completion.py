@@ -58,6 +58,8 @@ with tempfile.TemporaryDirectory() as d:
     assert "some.export" in complete("mcpboxctl", "openapi", "demo", "some")
     assert "some.export" in complete("mcpboxctl", "key", "export", "some")
     assert "some.export" in complete("mcpboxctl", "access", "set", "--yes", "some")
+    assert complete("mcpboxctl", "access", "") == {"show", "set", "refresh"}
+    assert complete("mcpboxctl", "access", "refresh", "some") <= {""}
     assert "some.export" in complete("mcpboxctl", "remote", "check", "home", "--token", "some")
     if shell := shutil.which("zsh"):
         subprocess.run([shell, "-n", zsh], check=True)

@@ -162,6 +162,42 @@ unknown_while_away(void **unused)
 	    keysets_lacks(&all, ipc_str("other"), START) == KEYSETS_ABSENT);
 }
 
+/* A person asks for a fetch: at most once in 30 s, as strangers do. */
+static void
+asked_by_a_person(void **unused)
+{
+	uint64_t at = START + 1000 * S, wait = 1;
+
+	assert_int_equal(
+	    keysets_refresh(home, START, &wait), KEYSETS_REFRESH_DUE);
+	assert_int_equal(wait, 0);
+	keysets_begin(home, START);
+	assert_int_equal(
+	    keysets_refresh(home, START + S, &wait), KEYSETS_REFRESH_RUNNING);
+	(void)finds("a", START, 3600);
+	assert_int_equal(
+	    keysets_refresh(home, START + 2 * S, &wait), KEYSETS_REFRESH_EARLY);
+	assert_int_equal(wait, KEYSETS_ASK_MS - 2 * S);
+	assert_false(due(START + KEYSETS_ASK_MS)); /* nor does it come later */
+	/* Keys that are fresh are fetched all the same, and once. */
+	assert_false(due(at));
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(
+		    keysets_refresh(home, at, &wait), KEYSETS_REFRESH_DUE);
+	assert_true(due(at));
+	assert_true(serving(at) > 0);
+	fails(at);
+	assert_false(due(at + 2 * S));
+	for (uint64_t t = S; t < KEYSETS_ASK_MS; t += S) {
+		assert_int_equal(keysets_refresh(home, at + t, &wait),
+		    KEYSETS_REFRESH_EARLY);
+		assert_int_equal(wait, KEYSETS_ASK_MS - t);
+	}
+	assert_int_equal(keysets_refresh(home, at + KEYSETS_ASK_MS, &wait),
+	    KEYSETS_REFRESH_DUE);
+	assert_true(due(at + KEYSETS_ASK_MS));
+}
+
 /* A key that an issuer took away is told, one that it added is not. */
 static void
 rotation(void **unused)
@@ -218,6 +254,7 @@ main(void)
 	    T(away),
 	    T(unknown_key),
 	    T(unknown_while_away),
+	    T(asked_by_a_person),
 	    T(rotation),
 	    T(another_document),
 	    T(sentences),
