@@ -17,6 +17,8 @@
 
 enum {
 	VERIFIERS_NAMES = 256, /* administrators remembered */
+	/* A name; that of a person at an issuer is the longest (0105). */
+	VERIFIERS_NAME_MAX = 65,
 	/* The longest text that verifiers_seal() encrypts: "t", the time in up
 	 * to 20 digits, a space, the PHC string. */
 	VERIFIERS_PLAIN_MAX = SLOTS_ENCODED_MAX + 22
