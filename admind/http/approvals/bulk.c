@@ -20,6 +20,11 @@
  * off in the middle sends the whole list again: for requests that were decided
  * the answer says so, and the other requests are decided then.
  *
+ * Each approval needs a fresh proof of the login's person. If the first one is
+ * refused for want of it, the whole request is, so that a page asks the person
+ * and sends the request again. A proof that becomes stale in the middle refuses
+ * the rest one by one.
+ *
  * Grants are approved before versions, in whatever order the items come. The
  * grant of a host affects each version that uses the host. If such a version
  * were approved first, the request for the host would be replaced by another
@@ -122,6 +127,13 @@ decided(struct call *c, struct ipc_frame *f)
 		it->state = k->approve ? "approved" : "rejected";
 	} else if (f->type == IPC_HALF_APPROVED) {
 		it->state = "pending"; /* first of two approvals */
+	} else if (f->type == IPC_REFUSED && ipc_decode(f, &r, NULL) == 0 &&
+	    r.failure == FAILURE_PROOF_REQUIRED && k->at == 1) {
+		problem_send(c, FAILURE_PROOF_REQUIRED,
+		    "nothing was decided: this needs a proof at most five "
+		    "minutes old that you are there",
+		    NULL);
+		return;
 	} else if (f->type == IPC_REFUSED && ipc_decode(f, &r, NULL) == 0 &&
 	    r.failure < FAILURE_COUNT) {
 		it->failure = failure_info((enum failure)r.failure)->name;

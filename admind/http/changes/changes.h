@@ -17,6 +17,7 @@ void access_put(struct call *);
 void login_post(struct call *);
 void logout_post(struct call *);
 void password_post(struct call *);
+void proof_post(struct call *);
 void me_get(struct call *);
 
 /* admins.c */

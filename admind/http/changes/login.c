@@ -38,27 +38,23 @@ source_of(struct call *c, char out[SOURCE_LEN])
 	out[n] = '\0';
 }
 
-/* Writes the answer of login and /api/me. half: the token's second half for
- * login, NULL for /api/me, whose asker has that half already. The first half is
- * in a cookie and never in a body. */
+/* Writes the members that the answers of login and /api/me both have. half: the
+ * token's second half for login, NULL for /api/me, whose asker has that half
+ * already. The first half is in a cookie and never in a body. */
 static void
-put_session(struct buf *b, struct ipc_bytes username, struct ipc_bytes role,
+put_session(struct jsonw *w, struct ipc_bytes username, struct ipc_bytes role,
     const char *half, uint64_t expires_ms, uint64_t idle_ms)
 {
 	char when[TIME_TEXT_LEN + 1], idle[TIME_TEXT_LEN + 1];
-	struct jsonw w;
 
 	time_text(expires_ms * 1000, when);
 	time_text(idle_ms * 1000, idle);
-	jsonw_open(&w, b);
-	jsonw_obj(&w);
-	jsonw_kv_strn(&w, "username", username.p, username.n);
-	jsonw_kv_strn(&w, "role", role.p, role.n);
+	jsonw_kv_strn(w, "username", username.p, username.n);
+	jsonw_kv_strn(w, "role", role.p, role.n);
 	if (half != NULL)
-		jsonw_kv_str(&w, "csrf_token", half);
-	jsonw_kv_str(&w, "expires_at", when);
-	jsonw_kv_str(&w, "idle_expires_at", idle);
-	jsonw_obj_end(&w);
+		jsonw_kv_str(w, "csrf_token", half);
+	jsonw_kv_str(w, "expires_at", when);
+	jsonw_kv_str(w, "idle_expires_at", idle);
 }
 
 /*
@@ -103,6 +99,7 @@ logged_in(struct call *c, struct ipc_frame *f)
 	struct ipc_login_ok ok;
 	uint64_t now_ms = now_us() / 1000;
 	char half[2][LOGIN_HALF + 1];
+	struct jsonw w;
 	struct buf b;
 	struct err e;
 
@@ -121,8 +118,11 @@ logged_in(struct call *c, struct ipc_frame *f)
 	if (ok.device.n > 0)
 		set_device(c->req, ok.device);
 	buf_init(&b, SMALL_MAX);
+	jsonw_open(&w, &b);
+	jsonw_obj(&w);
 	put_session(
-	    &b, ok.username, ok.role, half[1], ok.expires_ms, ok.idle_ms);
+	    &w, ok.username, ok.role, half[1], ok.expires_ms, ok.idle_ms);
+	jsonw_obj_end(&w);
 	explicit_bzero(half, sizeof(half));
 	reply_json(c, 200, &b);
 	buf_free(&b);
@@ -257,9 +257,41 @@ password_post(struct call *c)
 }
 
 static void
+proven(struct call *c, struct ipc_frame *f)
+{
+	(void)f;
+	reply_empty(c, 204);
+}
+
+/* Shows the vault the asker's password once more. The login is then proven for
+ * a few minutes, and may do what outlives it. Wrong passwords count against
+ * this login. */
+void
+proof_post(struct call *c)
+{
+	static const char *const names[] = {"password", NULL};
+	struct ipc_prove msg = {.token = ipc_str(c->token)};
+	char source[SOURCE_LEN];
+	struct json_object *o;
+	struct err e;
+
+	source_of(c, source);
+	msg.source = ipc_str(source);
+	if (body_parse(c, names, &o) < 0)
+		return;
+	if (body_str(o, "password", &msg.password, &e) < 0)
+		problem_send(c, e.failure, e.text, NULL);
+	else
+		ask_vault(c, IPC_PROVE, &msg, proven);
+	json_object_put(o);
+}
+
+static void
 me_known(struct call *c, struct ipc_frame *f)
 {
+	char until[TIME_TEXT_LEN + 1];
 	struct ipc_session_info info;
+	struct jsonw w;
 	struct buf b;
 	struct err e;
 
@@ -269,8 +301,18 @@ me_known(struct call *c, struct ipc_frame *f)
 		return;
 	}
 	buf_init(&b, SMALL_MAX);
+	jsonw_open(&w, &b);
+	jsonw_obj(&w);
 	put_session(
-	    &b, info.username, info.role, NULL, info.expires_ms, info.idle_ms);
+	    &w, info.username, info.role, NULL, info.expires_ms, info.idle_ms);
+	jsonw_name(&w, "proof_until");
+	if (info.proof_until_ms == 0) {
+		jsonw_null(&w);
+	} else {
+		time_text(info.proof_until_ms * 1000, until);
+		jsonw_str(&w, until);
+	}
+	jsonw_obj_end(&w);
 	reply_json(c, 200, &b);
 	buf_free(&b);
 }

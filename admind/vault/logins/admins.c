@@ -6,8 +6,10 @@
  * administrator who is logged in and gives the administrator's own password in
  * this very request. The login alone is not enough, because the change outlives
  * the login: a person who borrowed a browser, read a cookie or took over the
- * web process could otherwise make an account and keep it. Wrong passwords
- * count against the login that shows them, so no other person is locked out.
+ * web process could otherwise make an account and keep it. The login's proof
+ * must be fresh, too, as for all that outlives a login (fresh.h). Wrong
+ * passwords count against the login that shows them, so no other person is
+ * locked out.
  *
  * admind may send none of these messages. It stores a verifier that is sealed
  * here for a name and a role, and could answer OK without storing it. Even then
@@ -24,6 +26,7 @@
 #include <string.h>
 
 #include "attempt.h"
+#include "fresh.h"
 #include "ids.h"
 #include "log.h"
 
@@ -38,9 +41,15 @@ static void
 stored(struct attempt *a)
 {
 	bool own = strcmp(a->change, "own_password") == 0;
+	const struct session *s;
 
 	(void)sessions_end_user(
 	    a->v->sessions, a->target, own ? &a->token : NULL);
+	/* The person has just shown the old password. */
+	if (own &&
+	    (s = sessions_find(a->v->sessions, &a->token, now_boot_ms())) !=
+		NULL)
+		sessions_prove(a->v->sessions, s, now_boot_ms());
 	log_event(LOG_LV_INFO, "administrator", "%s of %s by %s", a->change,
 	    a->target, a->actor);
 	attempt_ok(a);
@@ -272,6 +281,7 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	struct ipc_admin_change m;
 	struct attempt *a;
 	const char *why;
+	struct err err;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
@@ -303,7 +313,12 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	attempt_copy(a->target, sizeof(a->target), m.username);
 	attempt_copy(a->target_role, sizeof(a->target_role), m.role);
 	put_new(a, m.new);
-	if (s != NULL) {
+	if (s != NULL && fresh_check(s, f->type, now_boot_ms(), &err) == -1) {
+		a->from = s->from;
+		(void)attempt_audit(
+		    a, s->username, "administrator_refused", a->target, NULL);
+		attempt_refuse(a, err.failure, err.text);
+	} else if (s != NULL) {
 		prove(a, s, m.password);
 	} else {
 		attempt_copy(a->actor, sizeof(a->actor), ipc_str("root"));

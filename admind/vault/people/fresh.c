@@ -1,9 +1,9 @@
 #include "fresh.h"
 
 /*
- * The exceptions, each with its reason. tests/unit/admind/vault/
- * test_vault_fresh.c walks all messages of the web process and fails for one
- * that nobody decided about.
+ * What the web process may ask of the vault, with the reason for each that
+ * needs no proof. tests/unit/admind/vault/test_vault_fresh.c walks the table of
+ * messages and fails for one that nobody decided about.
  */
 static const struct {
 	enum ipc_type type;
@@ -13,11 +13,22 @@ static const struct {
     {IPC_POLICY_SET, FRESH_ALWAYS},
     {IPC_ACCESS_SET, FRESH_ALWAYS},
     {IPC_ADMIN_CHANGE, FRESH_ALWAYS},
-    /* A value that a person sets is of use to nobody before a tool that names
-     * the secret is approved, which needs a proof. */
+    /* A value reaches only what an approval names, and approvals need a
+     * proof. */
     {IPC_SECRET_SET, FRESH_BY_ISSUER},
-    /* A rejection takes a right away: it must be possible at any time. */
+    /* These take something away, which must be possible at any time. */
     {IPC_REJECT, FRESH_NEVER},
+    {IPC_LOGOUT, FRESH_NEVER},
+    {IPC_LOGIN_END, FRESH_NEVER},
+    /* These bring the password themselves. */
+    {IPC_LOGIN, FRESH_NEVER},
+    {IPC_PASSWORD, FRESH_NEVER},
+    {IPC_PROVE, FRESH_NEVER},
+    /* These only read. */
+    {IPC_WHOAMI, FRESH_NEVER},
+    {IPC_LOGINS_GET, FRESH_NEVER},
+    {IPC_POLICY_GET, FRESH_NEVER},
+    {IPC_SEAL_VERIFY, FRESH_NEVER},
 };
 
 enum fresh_need

@@ -2,12 +2,13 @@
  * ACCESS_SET and ACCESS_CHECK.
  *
  * The access document decides which strangers become users, so it is set by an
- * administrator's login that we know, or by uid 0. admind may not send
- * ACCESS_SET. A taken-over admind gains nothing by ACCESS_CHECK: it learns only
- * whether a seal that it holds is ours. Rows that somebody wrote into the
- * database, and rows of an old backup, open no door either. An honest admind
- * uses no document without our seal, and no document older than the newest that
- * we saw. A restart of the vault forgets the newest one.
+ * administrator's login that we know and whose proof is fresh (fresh.h), or by
+ * uid 0. admind may not send ACCESS_SET. A taken-over admind gains nothing by
+ * ACCESS_CHECK: it learns only whether a seal that it holds is ours. Rows that
+ * somebody wrote into the database, and rows of an old backup, open no door
+ * either. An honest admind uses no document without our seal, and no document
+ * older than the newest that we saw. A restart of the vault forgets the newest
+ * one.
  *
  * We do not parse the document. admind has admind-check parse it before it
  * commits, and answers us with the errors.
@@ -171,11 +172,10 @@ set(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	op->v = port->v;
 	op->ref = callers_ref(port, peer, m.request);
 	buf_init(&op->document, ACCESS_DOCUMENT_MAX);
-	if (policies_who(
-		port, m.token, "the access document", op->actor, &err) == -1) {
-		(void)audit_event(port->v,
-		    op->actor[0] != '\0' ? op->actor : "unknown",
-		    "access_refused", "access document", "{}", NULL, NULL);
+	if (policies_who(port, m.token, f->type, "the access document",
+		op->actor, &err) == -1) {
+		policies_refused(port, op->actor, "access_refused",
+		    "access document", err.failure);
 		refuse(op, err.failure, err.text);
 		return 0;
 	}

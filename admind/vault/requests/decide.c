@@ -12,8 +12,10 @@
  * also answer OK without committing. Then an approval is lost, but none is
  * gained.
  *
- * A hostile web process can approve as a person who is logged in, for as long
- * as that login lives. Every seal and every log line names that person.
+ * An approval needs a fresh proof of the login's person (fresh.h). A hostile
+ * web process can approve as a person who is logged in, for SESSIONS_PROOF_MS
+ * after each password or passkey that this person shows it. Every seal and
+ * every log line names that person.
  *
  * The first bytes of a content tell its queue, and so which mode of the policy
  * applies. docs/decisions/0038 and policy.c explain which content a policy may
@@ -24,6 +26,7 @@
 #include <string.h>
 
 #include "callreq.h"
+#include "fresh.h"
 #include "grantreq.h"
 #include "grants.h"
 #include "ids.h"
@@ -325,17 +328,19 @@ on_content(void *arg, struct ipc_frame *f, enum failure gone)
 /*
  * Begins APPROVE and REJECT: finds the person who decides. On uid 0's socket
  * that is root, and a token is refused. On the other socket it is the user of
- * the token's login. NULL: the request was refused.
+ * the token's login, whose proof must be fresh if this message needs it. NULL:
+ * the request was refused.
  */
 static struct decision *
-start(struct port *port, struct ipc_peer *peer, uint64_t request,
-    struct ipc_bytes token, const struct ipc_id *approval)
+start(struct port *port, struct ipc_peer *peer, struct ipc_frame *f,
+    uint64_t request, struct ipc_bytes token, const struct ipc_id *approval)
 {
 	struct vault_ref ref = callers_ref(port, peer, request);
 	const struct session *s = NULL;
 	enum failure failure;
 	struct decision *d;
 	const char *why;
+	struct err err;
 
 	if (!callers_room(port) || (d = calloc(1, sizeof(*d))) == NULL) {
 		callers_refuse(
@@ -369,6 +374,12 @@ start(struct port *port, struct ipc_peer *peer, uint64_t request,
 		refuse_audited(d, failure, why);
 		return NULL;
 	}
+	/* Not asked again when the content arrives: a slow admind can't make
+	 * a proof stale. */
+	if (fresh_check(s, f->type, now_boot_ms(), &err) == -1) {
+		refuse_audited(d, err.failure, err.text);
+		return NULL;
+	}
 	return d;
 }
 
@@ -393,7 +404,7 @@ approve(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	d = start(port, peer, m.request, m.token, &m.approval);
+	d = start(port, peer, f, m.request, m.token, &m.approval);
 	if (d == NULL)
 		return 0;
 	d->reviewed = m.reviewed;
@@ -436,7 +447,7 @@ reject(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	d = start(port, peer, m.request, m.token, &m.approval);
+	d = start(port, peer, f, m.request, m.token, &m.approval);
 	if (d == NULL)
 		return 0;
 	if (m.reason.n > REASON_MAX) {

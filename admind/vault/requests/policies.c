@@ -1,15 +1,18 @@
 /*
  * POLICY_SET and POLICY_GET, and SEAL_VERIFY.
  *
- * A policy is set by an administrator's login that we know, or by uid 0. admind
- * may not send POLICY_SET. We show the policy that we would apply, not the
- * policy that admind names. So if admind brings back an older policy after a
- * restart of the vault, an administrator sees that.
+ * A policy is set by an administrator's login that we know and whose proof is
+ * fresh (fresh.h), or by uid 0. admind may not send POLICY_SET. We show the
+ * policy that we would apply, not the policy that admind names. So if admind
+ * brings back an older policy after a restart of the vault, an administrator
+ * sees that.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "callreq.h"
+#include "fresh.h"
 #include "grants.h"
 #include "ids.h"
 #include "log.h"
@@ -187,8 +190,8 @@ on_loaded(void *arg, struct ipc_frame *f, enum failure gone)
 }
 
 int
-policies_who(struct port *port, struct ipc_bytes token, const char *changes,
-    char *actor, struct err *err)
+policies_who(struct port *port, struct ipc_bytes token, enum ipc_type type,
+    const char *changes, char *actor, struct err *err)
 {
 	const struct session *s;
 
@@ -205,7 +208,19 @@ policies_who(struct port *port, struct ipc_bytes token, const char *changes,
 	if (changes != NULL && strcmp(s->role, "administrator") != 0)
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "only an administrator may change %s", changes);
-	return 0;
+	return fresh_check(s, type, now_boot_ms(), err);
+}
+
+void
+policies_refused(struct port *port, const char *actor, const char *action,
+    const char *subject, enum failure failure)
+{
+	char detail[64];
+
+	(void)snprintf(detail, sizeof(detail), "{\"failure\":\"%s\"}",
+	    failure_info(failure)->name);
+	(void)audit_event(port->v, actor[0] != '\0' ? actor : "unknown", action,
+	    subject, detail, NULL, NULL);
 }
 
 static int
@@ -233,12 +248,11 @@ policy(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	op->v = port->v;
 	op->ref = callers_ref(port, peer, m.request);
 	op->set = sets;
-	if (policies_who(port, m.token, sets ? "the policy" : NULL, op->actor,
-		&err) == -1) {
+	if (policies_who(port, m.token, f->type, sets ? "the policy" : NULL,
+		op->actor, &err) == -1) {
 		if (sets)
-			(void)audit_event(port->v,
-			    op->actor[0] != '\0' ? op->actor : "unknown",
-			    "policy_refused", "policy", "{}", NULL, NULL);
+			policies_refused(port, op->actor, "policy_refused",
+			    "policy", err.failure);
 		refuse(op, err.failure, err.text);
 		return 0;
 	}
@@ -297,7 +311,7 @@ verify(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	    m.seal_preimage.p + m.seal_len, m.seal_preimage.n - m.seal_len);
 	grant = grantreq_is(pre.p, pre.n);
 	memset(&answer, 0, sizeof(answer));
-	if (policies_who(port, m.token, NULL, actor, &err) == -1 ||
+	if (policies_who(port, m.token, f->type, NULL, actor, &err) == -1 ||
 	    (grant ? grants_check(port->v->keys, seal, pre, &fields, &n, &err)
 		   : seal_check(port->v->keys, seal.p, seal.n, pre.p, pre.n,
 			 &fields, &n, &hash, &err)) == -1) {

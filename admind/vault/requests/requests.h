@@ -13,11 +13,16 @@ int decide_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int policies_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* Finds the asking person: uid 0, or the user of a login. If `changes` is not
  * NULL, the login must be an administrator's; `changes` is part of the error's
- * sentence. actor (at least POLICY_ACTOR_MAX + 1 bytes, empty) receives the
+ * sentence. The login needs a fresh proof if this type of message does
+ * (fresh.h). actor (at least POLICY_ACTOR_MAX + 1 bytes, empty) receives the
  * person's name if it is known, even if -1 is returned. 0; -1 with
- * UNAUTHENTICATED, FORBIDDEN or INVALID_REQUEST. */
-int policies_who(struct port *, struct ipc_bytes token, const char *changes,
-    char *actor, struct err *);
+ * UNAUTHENTICATED, FORBIDDEN, PROOF_REQUIRED or INVALID_REQUEST. */
+int policies_who(struct port *, struct ipc_bytes token, enum ipc_type,
+    const char *changes, char *actor, struct err *);
+/* Writes the audit event of a refusal, with its failure. actor: a name, or ""
+ * if it is not known. */
+void policies_refused(struct port *, const char *actor, const char *action,
+    const char *subject, enum failure);
 /* ACCESS_SET, ACCESS_CHECK. */
 int access_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* SECRET_SET. */

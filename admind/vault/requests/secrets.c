@@ -9,13 +9,15 @@
  * send SECRET_SET. A hostile admind learns that the secret was set, its names
  * and its length. A hostile web process can set values as an administrator who
  * is logged in, for as long as that login lives, and for any server. It can
- * never read a value. The AAD has the server's name, so admind is not needed to
- * translate an id.
+ * never read a value. A hostile admind can invent a login by an issuer, so such
+ * a login needs a fresh proof (fresh.h). The AAD has the server's name, so
+ * admind is not needed to translate an id.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "credentials.h"
+#include "fresh.h"
 #include "ids.h"
 #include "log.h"
 #include "name.h"
@@ -59,7 +61,8 @@ on_stored(void *arg, struct ipc_frame *f, enum failure gone)
 /*
  * Writes into actor the name of the person who sets the secret: "root" if the
  * request came by uid 0's socket, else the login's name. A login that is
- * refused for a lower role goes to the audit log. 0, or -1 with err.
+ * refused for a lower role, or for want of a proof, goes to the audit log. 0,
+ * or -1 with err.
  */
 static int
 take_actor(struct port *port, const struct ipc_secret_set *m,
@@ -79,12 +82,13 @@ take_actor(struct port *port, const struct ipc_secret_set *m,
 		return err_set(err, FAILURE_UNAUTHENTICATED, "not logged in");
 	memcpy(actor, s->username, SESSIONS_USER_MAX + 1);
 	sessions_touch(port->v->sessions, s, now_boot_ms(), now_us() / 1000);
-	if (strcmp(s->role, "administrator") == 0)
+	if (strcmp(s->role, "administrator") != 0)
+		(void)err_set(err, FAILURE_FORBIDDEN,
+		    "only an administrator may set a secret");
+	else if (fresh_check(s, IPC_SECRET_SET, now_boot_ms(), err) == 0)
 		return 0;
-	(void)audit_event(
-	    port->v, actor, "secret_refused", "secret", "{}", NULL, NULL);
-	return err_set(
-	    err, FAILURE_FORBIDDEN, "only an administrator may set a secret");
+	policies_refused(port, actor, "secret_refused", "secret", err->failure);
+	return -1;
 }
 
 int

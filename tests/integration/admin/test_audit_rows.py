@@ -21,6 +21,7 @@ SERVER = "rowsof"
 # action: the test that makes it, where that takes more than belongs here.
 ELSEWHERE = {
     "access_refused": "integration/vault/test_vault_access.py::test_who_may_not",
+    "administrator_refused": "integration/vault/test_vault_proof.py::test_stale",
     "access_set": "database/test_access.py::test_a_document_is_stored_shown_and_followed",
     "identity_restored": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
     "identity_withdrawn": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
@@ -93,7 +94,7 @@ def actions():
     for path in glob.glob(os.path.join(SRC, "admind/vault/**/*.c"), recursive=True):
         with open(path, encoding="utf-8") as f:
             text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
-        for m in re.finditer(r"\b(audit_event|attempt_audit)\(", text):
+        for m in re.finditer(r"\b(audit_event|attempt_audit|policies_refused)\(", text):
             what = arguments(text, m.end() - 1)[2].strip()
             if re.fullmatch(r'"\w+"', what):
                 names.add(what.strip('"'))
@@ -126,6 +127,8 @@ def people(i):
     change("POST", "/api/administrators", {"username": "rita", "role": "viewer", "new_password": NEW, **own}, r)
     assert r.request("POST", "/api/administrators/rita/delete", {"password": "wrong wrong"})[0] == 401
     change("POST", "/api/administrators/rita/password", {"new_password": PASSWORD, **own}, r)
+    change("POST", "/api/proof", own, r)
+    assert r.once("POST", "/api/proof", {"password": "wrong wrong wrong"})[0] == 401
     rita = Rest(r.where)
     assert rita.login("rita", PASSWORD)[0] == 200
     change("POST", "/api/password", {"old_password": PASSWORD, "new_password": NEW}, rita)

@@ -263,6 +263,7 @@ def test_people(instance, api):
     api.go("DELETE", "/api/logins/{id}", mine["id"], status=204)
     assert other.login(person, word)[0] == 200
     new = secrets.token_urlsafe(16)
+    api.go("POST", "/api/proof", rest=other, status=204, body={"password": word})
     api.go("POST", "/api/password", rest=other, status=204, body={"old_password": word, "new_password": new})
     api.go("POST", "/api/logout", rest=other, status=204)
     api.go("DELETE", "/api/administrators/{name}/logins", person, status=204)

@@ -230,7 +230,17 @@ def sandbox(vault):
 
 
 def ask(peer, admind, name, timeout=patience(10), **fields):
-    """One request of a client, with admind answering meanwhile."""
+    """One request of a client, with admind answering meanwhile. As a page does, it proves
+    itself where that is asked for, so that no test depends on how long ago its login was."""
+    m = once(peer, admind, name, timeout, **fields)
+    if (m["_"] == "REFUSED" and m["failure"] == FAILURES["PROOF_REQUIRED"]
+            and once(peer, admind, "PROVE", timeout, token=fields["token"], password=PASSWORD)["_"] == "OK"):
+        m = once(peer, admind, name, timeout, **fields)
+    return m
+
+
+def once(peer, admind, name, timeout=patience(10), **fields):
+    """One request as it is."""
     request = peer.start(name, **fields)
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
@@ -338,7 +348,7 @@ def test_a_socket_is_for_one_user(vault, who, name):
         Peer(table, s)
 
 
-@pytest.mark.parametrize("name", ["LOGIN", "APPROVE", "REJECT", "SETUP", "SECRET_SET", "PASSWORD",
+@pytest.mark.parametrize("name", ["LOGIN", "APPROVE", "REJECT", "SETUP", "SECRET_SET", "PASSWORD", "PROVE",
                                   "WHOAMI", "CONTEXT_KEY_GET", "DOCTOR", "HELLO", "RUN"])
 def test_admind_may_not_say(vault, name):
     with Admind.open(table, vault, "admind", "admind-vault", "admind") as a:
@@ -396,7 +406,7 @@ def test_login_whoami_logout(web, admind, administrator):
 
 #: All that admind-http asks with a login's token.
 OF_A_LOGIN = {
-    "WHOAMI": {}, "LOGOUT": {}, "LOGINS_GET": {}, "LOGIN_END": {"username": "admin"},
+    "WHOAMI": {}, "LOGOUT": {}, "PROVE": {"password": PASSWORD}, "LOGINS_GET": {}, "LOGIN_END": {"username": "admin"},
     "PASSWORD": {"old": PASSWORD, "new": PASSWORD + "x"},
     "ADMIN_CHANGE": {"password": PASSWORD, "change": "delete", "username": "nobody"},
     "APPROVE": {"approval": b"a" * 16, "reviewed": b"h" * 32}, "REJECT": {"approval": b"a" * 16, "reason": "no"},

@@ -22,18 +22,21 @@
 #include "web.h"
 
 /* A login's token: the cookie's half, the header's. */
-#define HALF    "ttttttttttttttttttttttttttttttttttttttttttt"
-#define CSRF    "ccccccccccccccccccccccccccccccccccccccccccc"
-#define TOKEN   HALF CSRF
-#define PENDING "018f0000-0000-7000-8000-000000000001"
-#define DECIDED "018f0000-0000-7000-8000-000000000002"
-#define FORGED  "018f0000-0000-7000-8000-000000000003"
+#define HALF     "ttttttttttttttttttttttttttttttttttttttttttt"
+#define CSRF     "ccccccccccccccccccccccccccccccccccccccccccc"
+#define TOKEN    HALF CSRF
+#define PENDING  "018f0000-0000-7000-8000-000000000001"
+#define DECIDED  "018f0000-0000-7000-8000-000000000002"
+#define UNPROVEN "018f0000-0000-7000-8000-000000000004"
+#define FORGED   "018f0000-0000-7000-8000-000000000003"
 
 static char tmp[] = "/tmp/mcpbox-http-XXXXXX";
 static pid_t child;
 static uint16_t port;
 static struct buf preimage;
 static char hash[HEX32_LEN + 1];
+/* The child's: the vault's proof of the login. */
+static uint64_t proof_until_ms;
 
 /* ---- the child: admind and the vault as they might be ---- */
 
@@ -63,6 +66,7 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	struct ipc_approve approve;
 	struct ipc_reject reject;
 	struct ipc_password password;
+	struct ipc_prove prove;
 	struct ipc_hash want;
 	struct ipc_id decided;
 	struct err e;
@@ -75,7 +79,8 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	struct ipc_session_info info = {.username = ipc_str("admin"),
 	    .role = ipc_str("administrator"),
 	    .expires_ms = ok.expires_ms,
-	    .idle_ms = ok.idle_ms};
+	    .idle_ms = ok.idle_ms,
+	    .proof_until_ms = proof_until_ms};
 
 	(void)arg;
 	switch (f->type) {
@@ -110,6 +115,11 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		if (memcmp(decided.b, approve.approval.b, 16) == 0)
 			return ipc_refuse(p, approve.request,
 			    FAILURE_ALREADY_DECIDED, "decided", 0);
+		uuid_parse(UNPROVEN, 36, &decided);
+		if (memcmp(decided.b, approve.approval.b, 16) == 0 &&
+		    proof_until_ms == 0)
+			return ipc_refuse(p, approve.request,
+			    FAILURE_PROOF_REQUIRED, "prove it", 0);
 		sha256(preimage.p, preimage.len, &want);
 		if (memcmp(want.b, approve.reviewed.b, 32) != 0)
 			return ipc_refuse(p, approve.request,
@@ -124,6 +134,15 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		if (ipc_decode(f, &password, &e) < 0)
 			return -1;
 		return ipc_answer_ok(p, password.request);
+	case IPC_PROVE:
+		if (ipc_decode(f, &prove, &e) < 0 || !logged_in(prove.token) ||
+		    !ipc_streq(prove.source, "127.0.0.1"))
+			return -1;
+		if (!ipc_streq(prove.password, "pass word"))
+			return ipc_refuse(p, prove.request, FAILURE_BAD_LOGIN,
+			    "the own password is wrong", 0);
+		proof_until_ms = ok.idle_ms;
+		return ipc_answer_ok(p, prove.request);
 	case IPC_LOGOUT:
 		return ipc_answer_ok(p, f->request);
 	default:
@@ -449,6 +468,57 @@ approvals(void **state)
 	    400, "reason is missing");
 }
 
+#define BULK(id, id2)                                      \
+	"{\"action\":\"approve\",\"items\":[{\"id\":\"" id \
+	"\",\"hash\":\"%s\"},{\"id\":\"" id2 "\",\"hash\":\"%s\"}]}"
+
+/* A page is told in time, asks the person, and sends the request again. */
+static void
+proof(void **state)
+{
+	char fields[512], body[512];
+
+	(void)state;
+	snprintf(fields, sizeof(fields), LOGIN "\r\nIf-Match: \"%s\"", hash);
+	expect(
+	    http("GET", "/api/me", LOGIN, NULL), 200, "\"proof_until\":null");
+	expect(
+	    http("POST", "/api/approvals/" UNPROVEN "/approve", fields, NULL),
+	    403, "\"failure_mode\":\"proof_required\"");
+	assert_non_null(strstr(answer, "POST /api/proof with your password"));
+	/* All of many are refused if the first one is; later ones alone. */
+	snprintf(body, sizeof(body), BULK(UNPROVEN, PENDING), hash, hash);
+	expect(http("POST", "/api/approvals/bulk", LOGIN JSON, body), 403,
+	    "nothing was decided");
+	snprintf(body, sizeof(body), BULK(PENDING, UNPROVEN), hash, hash);
+	expect(http("POST", "/api/approvals/bulk", LOGIN JSON, body), 200,
+	    "\"done\":1,\"failed\":1");
+	assert_non_null(strstr(answer, "\"failure_mode\":\"proof_required\""));
+	/* Both halves, and nothing but the password. */
+	expect(http("POST", "/api/proof", COOKIE JSON,
+		   "{\"password\":\"pass word\"}"),
+	    401, "unauthenticated");
+	expect(http("POST", "/api/proof", HEADER JSON,
+		   "{\"password\":\"pass word\"}"),
+	    401, "unauthenticated");
+	expect(http("POST", "/api/proof", LOGIN JSON, "{}"), 400,
+	    "password is missing");
+	expect(http("POST", "/api/proof", LOGIN JSON,
+		   "{\"password\":\"pass word\",\"more\":1}"),
+	    400, "invalid_params");
+	expect(http("POST", "/api/proof", LOGIN JSON, "{\"password\":\"x\"}"),
+	    401, "bad_login");
+	expect(
+	    http("GET", "/api/me", LOGIN, NULL), 200, "\"proof_until\":null");
+	expect(http("POST", "/api/proof", LOGIN JSON,
+		   "{\"password\":\"pass word\"}"),
+	    204, "HTTP/1.1 204");
+	expect(http("GET", "/api/me", LOGIN, NULL), 200, "\"proof_until\":\"2");
+	expect(
+	    http("POST", "/api/approvals/" UNPROVEN "/approve", fields, NULL),
+	    200, "\"state\":\"approved\"");
+}
+
 static void
 account(void **state)
 {
@@ -543,6 +613,7 @@ main(void)
 	    cmocka_unit_test(login),
 	    cmocka_unit_test(reads),
 	    cmocka_unit_test(approvals),
+	    cmocka_unit_test(proof),
 	    cmocka_unit_test(account),
 	    cmocka_unit_test(throttled),
 	};

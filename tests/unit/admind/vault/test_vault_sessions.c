@@ -230,6 +230,49 @@ listed(void **state)
 	sessions_free(s);
 }
 
+static void
+proven(void **state)
+{
+	struct sessions *s = sessions_new(1 << 30, 1 << 30);
+	const struct session *mine, *other, *issuer;
+	char token[SESSIONS_TEXT + 1];
+	struct ipc_hash h;
+
+	(void)state;
+	mine = sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token);
+	h = hash_of(token);
+	other = sessions_add(
+	    s, "admin", "viewer", SESSION_BY_PASSWORD, NULL, NOW, UNIX, token);
+	issuer = sessions_add(s, "admin@work", "viewer", SESSION_BY_ISSUER,
+	    NULL, NOW, UNIX, token);
+	/* A login by password begins proven, another one does not. */
+	assert_true(sessions_proven(mine, NOW));
+	assert_false(sessions_proven(issuer, NOW));
+	assert_false(sessions_proven(issuer, 0));
+	/* To the millisecond; a proof of the future is none. */
+	assert_true(sessions_proven(mine, NOW + SESSIONS_PROOF_MS));
+	assert_false(sessions_proven(mine, NOW + SESSIONS_PROOF_MS + 1));
+	assert_false(sessions_proven(mine, NOW - 1));
+	/* Use makes nothing fresh. */
+	sessions_touch(s, mine, NOW + SESSIONS_PROOF_MS, UNIX);
+	assert_false(sessions_proven(mine, NOW + SESSIONS_PROOF_MS + 1));
+	/* A proof is of one login alone. */
+	sessions_prove(s, mine, NOW + SESSIONS_PROOF_MS + 1);
+	assert_true(sessions_proven(mine, NOW + 2 * SESSIONS_PROOF_MS + 1));
+	assert_false(sessions_proven(mine, NOW + 2 * SESSIONS_PROOF_MS + 2));
+	assert_false(sessions_proven(other, NOW + SESSIONS_PROOF_MS + 1));
+	assert_false(sessions_proven(issuer, NOW + SESSIONS_PROOF_MS + 1));
+	sessions_prove(s, issuer, NOW + 1);
+	assert_true(sessions_proven(issuer, NOW + 1));
+	/* A login's row that is used again has no proof of the former one. */
+	sessions_end(s, &h);
+	mine = sessions_add(s, "late@work", "viewer", SESSION_BY_ISSUER, NULL,
+	    NOW + SESSIONS_PROOF_MS + 1, UNIX, token);
+	assert_false(sessions_proven(mine, NOW + SESSIONS_PROOF_MS + 1));
+	sessions_free(s);
+}
+
 int
 main(void)
 {
@@ -241,6 +284,7 @@ main(void)
 	    cmocka_unit_test(too_long),
 	    cmocka_unit_test(sliding),
 	    cmocka_unit_test(listed),
+	    cmocka_unit_test(proven),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
