@@ -29,8 +29,7 @@ enum {
 	/* Bytes of a set before it is sealed: 10 ids of 1023 bytes, each with
 	 * some 250 bytes beside it, and the set's own 60. */
 	PASSKEYS_PLAIN_MAX = 16 * 1024,
-	/* A name: that of an administrator, or NAME@ISSUER (0105). */
-	PASSKEYS_NAME_MAX = 65
+	PASSKEYS_NAME_MAX = SESSIONS_USER_MAX
 };
 
 struct passkey {

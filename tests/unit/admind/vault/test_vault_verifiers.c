@@ -5,6 +5,7 @@
 #include "verifiers.h"
 
 static struct keys keys;
+static const struct ipc_id none;
 static const char phc[] = "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA";
 
 struct sealed {
@@ -19,8 +20,8 @@ seal(struct verifiers *v, const char *name, const char *role)
 	struct err err;
 
 	buf_init(&s.b, VERIFIERS_PLAIN_MAX + STORED_OVERHEAD);
-	assert_int_equal(
-	    verifiers_seal(v, &keys, name, role, phc, &s.b, &s.time_us, &err),
+	assert_int_equal(verifiers_seal(v, &keys, name, role, phc, &none, &s.b,
+			     &s.time_us, &err),
 	    0);
 	return s;
 }
@@ -30,11 +31,12 @@ opens(struct verifiers *v, const char *name, const char *role,
     const struct sealed *s)
 {
 	char got[SLOTS_ENCODED_MAX];
+	struct ipc_id handle;
 	uint64_t t = 0;
 	struct err err;
 
 	if (verifiers_open(v, &keys, name, role, ipc_bytes(s->b.p, s->b.len),
-		got, &t, &err) == -1) {
+		got, &handle, &t, &err) == -1) {
 		assert_int_equal(err.failure, FAILURE_FORBIDDEN);
 		return false;
 	}
