@@ -32,7 +32,7 @@ static const char invalid[] = "(invalid)";
 /* Tells whether the password is only half of the login: the verifier, which
  * only the vault can seal, carries the handle of the person's passkeys. Then
  * the login is pending. It does nothing but show the passkey (passkey_use.c)
- * and end. The browser does not become a known one by half a login. */
+ * and end. */
 static bool
 needs_passkey(const struct attempt *a)
 {
@@ -86,7 +86,7 @@ on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 	ok.role = ipc_str(s->role);
 	ok.expires_ms = s->expires_ms;
 	ok.idle_ms = s->idle_ms;
-	ok.device = ipc_str(half ? "" : device.s);
+	ok.device = ipc_str(device.s);
 	ok.passkey = half;
 	callers_answer(a->v, a->ref, IPC_LOGIN_OK, &ok);
 	explicit_bzero(token, sizeof(token));

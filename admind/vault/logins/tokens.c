@@ -71,8 +71,10 @@ whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	tokens_answer(port->v, callers_ref(port, peer, m.request),
-	    sessions_find_text(
-		port->v->sessions, m.token, now_boot_ms(), NULL));
+	    m.pending == 1 ? sessions_find_text_any(port->v->sessions, m.token,
+				 now_boot_ms(), NULL)
+			   : sessions_find_text(port->v->sessions, m.token,
+				 now_boot_ms(), NULL));
 	return 0;
 }
 
