@@ -1,5 +1,5 @@
 -- 0013: passkeys of administrators (docs/decisions/0104;
--- tests/database/test_passkeys.py). The vault seals a person's set as a whole.
+-- tests/database/access/test_passkeys.py). The vault seals a person's set as a whole.
 SET LOCAL search_path = mcpbox, pg_temp;
 
 -- One row a person: an administrator of admin_users, or a person who signs in

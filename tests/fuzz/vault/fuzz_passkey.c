@@ -1,9 +1,9 @@
 /*
- * What a browser brings of a passkey.
+ * Bytes that a browser brings of a passkey.
  *
  * The first byte picks: 0 an attestation object, 1 authenticator data of an
  * assertion, 2 those of a registration, 3 client data, 4 a signature of ES256,
- * 5 of EdDSA. What must hold: an accepted credential has an id within the
+ * 5 of EdDSA. These must hold: an accepted credential has an id within the
  * bytes and a key that we verify with; client data of a random challenge that
  * are accepted begin with it; no signature of an unknown text verifies.
  */
