@@ -20,10 +20,10 @@
  * off in the middle sends the whole list again: for requests that were decided
  * the answer says so, and the other requests are decided then.
  *
- * Each approval needs a fresh proof of the login's person. If the first one is
- * refused for want of it, the whole request is, so that a page asks the person
- * and sends the request again. A proof that becomes stale in the middle refuses
- * the rest one by one.
+ * Each approval needs a fresh proof by the login's person. If the first
+ * approval is refused because the proof is missing, the whole request is
+ * refused. A page then asks the person, and sends the request again. If the
+ * proof becomes stale in the middle, each later approval is refused by itself.
  *
  * Grants are approved before versions, in whatever order the items come. The
  * grant of a host affects each version that uses the host. If such a version

@@ -265,9 +265,9 @@ proven(struct call *c, struct ipc_frame *f)
 	reply_empty(c, 204);
 }
 
-/* Shows the vault the asker's password once more, or a passkey. The login is
- * then proven for a few minutes, and may do what outlives it. Wrong passwords
- * count against this login. */
+/* Shows the vault the asker's password once more, or a passkey. For a few
+ * minutes the login may then approve, and change rules and administrators.
+ * Wrong answers count against this login. */
 void
 proof_post(struct call *c)
 {

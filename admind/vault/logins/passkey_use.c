@@ -60,15 +60,17 @@ static int
 take_challenge(struct attempt *a, const struct session *s)
 {
 	struct passkey_op *op = a->passkey;
+	struct err err;
 
 	op->ceremony.rp_id = a->v->rp_id;
 	op->ceremony.origins = a->v->origins;
 	if (challenges_take(a->v->challenges, &s->id, op->kind, now_boot_ms(),
 		op->ceremony.challenge) == 0)
 		return 0;
-	attempt_refuse(a, FAILURE_PASSKEY_REFUSED,
+	err_set(&err, FAILURE_PASSKEY_REFUSED,
 	    "there is no challenge of this login for this, or it was used, or "
 	    "its five minutes are over");
+	refuse(a, "passkey_refused", &err);
 	return -1;
 }
 

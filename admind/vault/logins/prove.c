@@ -4,15 +4,15 @@
  *
  * PROVE goes the road of PASSWORD. The password is that of the login's own
  * person, under a verifier that was sealed here for this name and role. Wrong
- * passwords count against the login that shows them, so a person who stole a
- * login guesses no faster than a stranger, and locks nobody else out. A wrong
+ * passwords count against the login that shows them. So a thief of a login
+ * guesses no faster than a stranger, and locks out no other login. A wrong
  * password does not end the login, because a thief could otherwise throw the
  * person out.
  *
  * The proof belongs to one login alone, not to its person: another browser of
  * the same person stays as it was. It begins after its audit row is committed,
- * so that no proof lacks a row. A login that ended meanwhile, or whose verifier
- * is not the newest, is not proven.
+ * so that no proof lacks a row. A login that ended since the request came, or
+ * whose verifier is not the newest any more, is not proven.
  *
  * admind may not send PROVE. It can withhold a verifier or the row (denial of
  * service). The web process sees the password, as it does at LOGIN.

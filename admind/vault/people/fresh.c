@@ -1,9 +1,9 @@
 #include "fresh.h"
 
 /*
- * What the web process may ask of the vault, with the reason for each that
- * needs no proof. tests/unit/admind/vault/test_vault_fresh.c walks the table of
- * messages and fails for one that nobody decided about.
+ * The requests of the web process to the vault. Each request without a proof
+ * has its reason. tests/unit/admind/vault/test_vault_fresh.c walks the table of
+ * messages, and fails for a request that is not here.
  */
 static const struct {
 	enum ipc_type type;
@@ -15,8 +15,8 @@ static const struct {
     {IPC_ADMIN_CHANGE, FRESH_ALWAYS},
     {IPC_PASSKEY_REGISTER, FRESH_ALWAYS}, /* or root's code (passkey_use.c) */
     {IPC_PASSKEY_REMOVE, FRESH_ALWAYS},
-    /* A value reaches only what an approval names, and approvals need a
-     * proof. */
+    /* A value reaches only the runs that an approval names, and approvals
+     * need a proof. */
     {IPC_SECRET_SET, FRESH_BY_ISSUER},
     /* These take something away, which must be possible at any time. */
     {IPC_REJECT, FRESH_NEVER},

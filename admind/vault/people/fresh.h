@@ -1,11 +1,11 @@
 /*
- * The deeds for which a login alone is not enough: its person must have proved
- * to be there a short time ago (SESSIONS_PROOF_MS).
+ * The requests for which a login alone is not enough: its person must have
+ * proved to be there a short time ago (SESSIONS_PROOF_MS).
  *
- * A login lives for hours in a browser. A person who finds that browser open,
- * or who got hold of both halves of its token, has the login, but not the
- * password and not the passkey. So the vault asks for a fresh proof for what
- * outlives the login: an approval, a policy, the access document, an
+ * A login lives for hours in a browser. A person at a browser that was left
+ * open, or a thief of both halves of a token, has the login. Neither has the
+ * password or the passkey. So the vault asks for a fresh proof of each change
+ * that outlives the login: an approval, a policy, the access document, an
  * administrator. A login by an issuer was made on admind's word. A hostile
  * admind can invent such a login, so a secret's value needs a proof, too, if
  * such a login brings it.

@@ -11,8 +11,8 @@
  * back can't lengthen a login; Unix time is only shown.
  *
  * A login also remembers when its person last proved to be there, by a password
- * or a passkey. Deeds that outlive the login need a proof that is fresh
- * (fresh.h, docs/decisions/0103).
+ * or a passkey. Changes that outlive the login need a fresh proof (fresh.h,
+ * docs/decisions/0103).
  */
 #ifndef SESSIONS_H
 #define SESSIONS_H
@@ -34,8 +34,8 @@ enum {
 	SESSIONS_ROLE_MAX = 16,
 	SESSIONS_SOURCE_MAX = 64, /* an address; a longer text is cut */
 	SESSIONS_AGENT_MAX = 128, /* a browser's name for itself; also cut */
-	/* A proof is fresh for so long: time to read a request and decide, too
-	 * short for a person who finds a browser that was left open. */
+	/* A proof is fresh for so long. It is time to read a request and to
+	 * decide, and too short for most thieves of an open browser. */
 	SESSIONS_PROOF_MS = 5 * 60 * 1000,
 	/* A login whose second factor is still to come ends after so long. */
 	SESSIONS_PENDING_MS = 5 * 60 * 1000,

@@ -12,10 +12,10 @@
  * also answer OK without committing. Then an approval is lost, but none is
  * gained.
  *
- * An approval needs a fresh proof of the login's person (fresh.h). A hostile
- * web process can approve as a person who is logged in, for SESSIONS_PROOF_MS
- * after each password or passkey that this person shows it. Every seal and
- * every log line names that person.
+ * An approval needs a fresh proof by the login's person (fresh.h). A hostile
+ * web process can approve as a person with a login for SESSIONS_PROOF_MS after
+ * each proof of this person, and can show a password again that it saw. Every
+ * seal and every log line names that person.
  *
  * The first bytes of a content tell its queue, and so which mode of the policy
  * applies. docs/decisions/0038 and policy.c explain which content a policy may
