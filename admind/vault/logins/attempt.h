@@ -10,8 +10,7 @@
 #include "vault.h"
 
 enum {
-	ATTEMPT_USERNAME_MAX = 50, /* characters */
-	ATTEMPT_PASSWORD_MIN = 12,
+	ATTEMPT_PASSWORD_MIN = 12, /* characters */
 	ATTEMPT_PASSWORD_MAX = 128,
 	/* Strangers' attempts that wait for an answer: fewer than
 	 * VAULT_OPS_MAX, so that strangers never take all places. */

@@ -28,9 +28,9 @@ enum {
 	SESSIONS_MAX = 256,     /* logins at once: some dozens of browsers */
 	SESSIONS_PER_USER = 16, /* a further login ends the user's oldest */
 	SESSIONS_TEXT = LOGIN_TEXT, /* characters of a token */
-	/* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$, or NAME@ISSUER with 32 characters each
-	 */
-	SESSIONS_USER_MAX = 65,
+	SESSIONS_NAME_MAX = 50,     /* with a password:
+				     * ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
+	SESSIONS_USER_MAX = 65,     /* or NAME@ISSUER, of 32 characters each */
 	SESSIONS_ROLE_MAX = 16,
 	SESSIONS_SOURCE_MAX = 64, /* an address; a longer text is cut */
 	SESSIONS_AGENT_MAX = 128, /* a browser's name for itself; also cut */

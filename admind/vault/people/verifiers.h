@@ -22,6 +22,9 @@
 
 enum {
 	VERIFIERS_NAMES = 256, /* administrators remembered */
+	/* A name. Times of passkeys are remembered here, too, and people of an
+	 * issuer have those (passkeys.h). */
+	VERIFIERS_NAME_MAX = SESSIONS_USER_MAX,
 
 	/* The longest text that verifiers_seal() encrypts: "p", the time in up
 	 * to 20 digits, a space, the handle in hex, a space, the PHC string. */

@@ -34,6 +34,7 @@ sets(void **state)
 {
 	struct verifiers *times = verifiers_new(), *later = verifiers_new();
 	struct passkeys set = {.handle = {{7}}}, got;
+	char name[PASSKEYS_NAME_MAX + 1];
 	struct buf a, b;
 	uint64_t ta, tb;
 	struct err err;
@@ -77,6 +78,12 @@ sets(void **state)
 	assert_int_equal(err.failure, FAILURE_FORBIDDEN);
 	assert_int_equal(
 	    passkeys_open(later, &keys, "admin", all(&a), &got, &err), 0);
+	/* of the longest name, too, which has an issuer */
+	memset(name, 'n', sizeof(name));
+	name[32] = '@';
+	name[PASSKEYS_NAME_MAX] = '\0';
+	verifiers_stored(times, name, 7);
+	assert_false(verifiers_current(times, name, 6));
 	/* nobody plants one */
 	for (size_t i = 0; i < b.len; i += 97) {
 		b.p[i] ^= 1;
