@@ -116,11 +116,17 @@ static const struct db_stmt first = {"approvals_first",
     " $4::timestamptz, $5::bytea)",
     DB_SURE};
 static const struct db_stmt admin = {"approvals_admin",
-    "SELECT role, verifier FROM mcpbox.admin_users WHERE username = $1::text",
+    "SELECT u.role, u.verifier, k.passkeys FROM (SELECT $1::text AS name) n"
+    " LEFT JOIN mcpbox.admin_users u ON u.username = n.name"
+    " LEFT JOIN mcpbox.admin_passkeys k ON k.username = n.name",
     DB_FAST};
 static const struct db_stmt admin_store = {"approvals_admin_store",
     "SELECT mcpbox.admin_store($1::text, $2::text, $3::text, $4::text,"
     " $5::bytea)",
+    DB_SURE};
+static const struct db_stmt passkeys_store = {"approvals_passkeys_store",
+    "SELECT mcpbox.passkeys_store($1::text, $2::text, $3::text, $4::text,"
+    " $5::text, $6::bytea, $7::bytea)",
     DB_SURE};
 static const struct db_stmt secret_store = {"approvals_secret",
     "SELECT mcpbox.secret_store($1::text, $2::text, $3::text, $4::bytea)",
@@ -290,6 +296,7 @@ got_admin(void *arg, const struct pg_result *rows, const struct err *err)
 	if (db_nrows(rows) == 1) {
 		m.role = db_bytes(rows, 0, 0);
 		m.verifier = db_bytes(rows, 0, 1);
+		m.passkeys = db_bytes(rows, 0, 2);
 	}
 	op_answer(op, IPC_ADMIN_RECORD, &m);
 }
@@ -331,6 +338,30 @@ store_admin(struct link *l, struct ipc_frame *f)
 	db_p_text(&p, m.actor);
 	db_p_bytes(&p, m.verifier.p, m.verifier.n);
 	db_query(op->a->db, &admin_store, &p, audit_db_ok, op);
+	return 0;
+}
+
+static int
+store_passkeys(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_passkeys_store m;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	op = op_new(l, m.request);
+	if (op == NULL)
+		return 0;
+	db_params_init(&p);
+	db_p_text(&p, m.change);
+	db_p_text(&p, m.username);
+	db_p_text(&p, m.role);
+	db_p_text(&p, m.actor);
+	db_p_text(&p, m.detail);
+	db_p_bytes(&p, m.verifier.p, m.verifier.n);
+	db_p_bytes(&p, m.passkeys.p, m.passkeys.n);
+	db_query(op->a->db, &passkeys_store, &p, audit_db_ok, op);
 	return 0;
 }
 
@@ -418,6 +449,8 @@ approvals_message(struct link *l, struct ipc_frame *f)
 		return admin_lookup(l, f);
 	case IPC_ADMIN_STORE:
 		return store_admin(l, f);
+	case IPC_PASSKEYS_STORE:
+		return store_passkeys(l, f);
 	case IPC_SECRET_STORE:
 		return store_secret(l, f);
 	case IPC_AUDIT_EVENT:

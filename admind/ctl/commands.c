@@ -153,6 +153,11 @@ static const struct command commands[] = {
 	"logins [--username NAME]\n"
 	"logins end ID\n"
 	"logins end --username NAME"},
+    {"passkeys", 2, 4, passkeys_command, "* role all",
+	"a person's second factors",
+	"passkeys NAME\n"
+	"passkeys remove NAME ID|--all\n"
+	"passkeys code NAME@ISSUER --role ROLE"},
     {"rates", 1, 6, rates_command, "* key",
 	"limits of calls a minute",
 	"rates\n"

@@ -23,7 +23,7 @@ static const struct {
 	true},
     {"help", NULL, "says what a command takes", 0, OWN, true},
     {"version", NULL, "says the version", 0, OWN, true},
-    {"all", NULL, "decided requests, too", AT(all), FLAG, false},
+    {"all", NULL, "decided requests, too; all passkeys", AT(all), FLAG, false},
     {"state", "STATE", "of a list: only rows in this state", AT(state), TEXT,
 	false},
     {"kind", "KIND", "of a list: only rows of this kind", AT(kind), TEXT,

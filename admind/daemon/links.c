@@ -106,6 +106,7 @@ static const struct route routes[] = {
     {IPC_ACCESS_REFRESH, adminkeys_message},
     {IPC_ADMIN_LOOKUP, approvals_message},
     {IPC_ADMIN_STORE, approvals_message},
+    {IPC_PASSKEYS_STORE, approvals_message},
     {IPC_SECRET_STORE, approvals_message},
     {IPC_AUDIT_EVENT, approvals_message},
     {IPC_RENEW_GET, renew_message},

@@ -182,8 +182,9 @@ routes_request(struct httpd_req *req, void *arg)
 		problem_send(c, e.failure, e.text, NULL);
 		return;
 	}
-	if (route->access == ACCESS_WRITE) {
+	if (route->access == ACCESS_WRITE || route->access == ACCESS_PENDING) {
 		who.token = ipc_str(c->token);
+		who.pending = route->access == ACCESS_PENDING;
 		ask_vault(c, IPC_WHOAMI, &who, login_known);
 		return;
 	}

@@ -14,6 +14,7 @@
 #include "confine.h"
 #include "log.h"
 #include "logins.h"
+#include "passkey.h"
 #include "requests.h"
 #include "service.h"
 
@@ -32,6 +33,14 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return endings_message(port, peer, f);
 	case IPC_LOGIN:
 		return logins_message(port, peer, f);
+	case IPC_PASSKEY_CHALLENGE:
+	case IPC_PASSKEYS_GET:
+	case IPC_PASSKEY_REMOVE:
+	case IPC_PASSKEY_CODE_MAKE:
+		return passkey_lists_message(port, peer, f);
+	case IPC_PASSKEY_REGISTER:
+	case IPC_PASSKEY_ASSERT:
+		return passkey_use_message(port, peer, f);
 	case IPC_PROVE:
 		return prove_message(port, peer, f);
 	case IPC_PASSWORD:
@@ -209,6 +218,14 @@ main(int argc, char **argv)
 		log_fatal("key", "%s", err.text);
 	if (gcm_seal(warm_key, nonce, NULL, 0, NULL, 0, tag, &err) == -1)
 		log_fatal("crypto", "%s", err.text);
+	if (authkey_ready(&err) == -1)
+		log_fatal("crypto", "%s", err.text);
+	v.rp_id = conf_str(p->conf, "passkey_rp_id");
+	v.origins = conf_str(p->conf, "passkey_origins");
+	if (!clientdata_origins_ok(v.origins))
+		log_fatal("conf",
+		    "passkey_origins is a list such as "
+		    "https://mcpbox.example,http://localhost:8000");
 	policy_default(&v.policy);
 	v.contexts = contexts_new();
 	if (v.contexts != NULL)
@@ -217,8 +234,11 @@ main(int argc, char **argv)
 	    (uint64_t)conf_int(p->conf, "login_idle"));
 	v.throttle = throttle_new((unsigned)conf_int(p->conf, "login_burst"));
 	v.verifiers = verifiers_new();
+	v.passkey_times = verifiers_new();
+	v.challenges = challenges_new();
 	if (v.contexts == NULL || v.sessions == NULL || v.throttle == NULL ||
-	    v.verifiers == NULL)
+	    v.verifiers == NULL || v.passkey_times == NULL ||
+	    v.challenges == NULL)
 		log_fatal("memory", "out of memory");
 	v.slots = slots_new(p->base,
 	    (uint32_t)(conf_int(p->conf, "argon2_memory") / 1024),
@@ -245,6 +265,8 @@ main(int argc, char **argv)
 	sessions_free(v.sessions);
 	throttle_free(v.throttle);
 	verifiers_free(v.verifiers);
+	verifiers_free(v.passkey_times);
+	challenges_free(v.challenges);
 	free(v.layers);
 	return status;
 }

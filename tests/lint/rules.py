@@ -27,9 +27,9 @@ OWNERS = {
     "json-c/": ("common/parse/", "gatewayd/", "admind/http/", "admind/check/",
                 "admind/ctl/"),
     "Python.h": ("sandboxd/runner/",),
-    # jwt_key.c: public keys of issuers, for admind-check alone. remote_key.c: the key
+    # jwt_key.c: public keys of issuers, for admind-check alone. authkey.c: of passkeys. remote_key.c: the key
     # pair of a Worker, printed once.
-    "openssl/": ("common/crypto/", "sandboxd/runner/", "admind/check/jwt/jwt_key.c",
+    "openssl/": ("common/crypto/", "sandboxd/runner/", "admind/check/jwt/jwt_key.c", "admind/vault/passkeys/authkey.c",
                  "admind/ctl/remote/remote_key.c"),
     # remote_fetch.c: in a process without rights (decision 0101).
     "curl/": ("gatewayd/stdio/", "admind/ctl/remote/remote_fetch.c"),

@@ -45,7 +45,7 @@ enum {
 struct ctl {
 	const char *run_dir;
 	bool json;
-	bool all; /* approvals list: also decided ones */
+	bool all; /* approvals list: also decided ones; passkeys remove */
 	/* Options of single commands; NULL or 0 if not given. */
 	const char *hash, *reason, *username, *password_file, *state, *kind,
 	    *cursor, *role, *journal, *key, *set;

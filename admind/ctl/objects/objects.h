@@ -16,6 +16,7 @@ enum ctl_status rates_command(const struct ctl *);
 enum ctl_status breakers_command(const struct ctl *);
 enum ctl_status audit_command(const struct ctl *);
 enum ctl_status administrators_command(const struct ctl *);
+enum ctl_status passkeys_command(const struct ctl *);
 enum ctl_status executions_command(const struct ctl *);
 enum ctl_status activity_command(const struct ctl *);
 enum ctl_status tokens_command(const struct ctl *);

@@ -50,6 +50,8 @@ enum access {
 	/* anyone, also by another site's redirect or link; the handler reads
 	 * the query */
 	ACCESS_CALLBACK,
+	/* as ACCESS_WRITE, for a login that may still wait for its passkey */
+	ACCESS_PENDING,
 	ACCESS_READ, /* a login, about which admind asks the vault */
 	ACCESS_WRITE /* a login; we ask the vault before we parse a body */
 };

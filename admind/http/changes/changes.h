@@ -16,10 +16,17 @@ void access_refresh_post(struct call *);
 
 /* login.c */
 void login_post(struct call *);
+void login_passkey_post(struct call *);
 void logout_post(struct call *);
 void password_post(struct call *);
 void proof_post(struct call *);
 void me_get(struct call *);
+
+/* passkeys.c */
+void passkeys_get(struct call *);
+void passkeys_post(struct call *);
+void passkeys_challenge_post(struct call *);
+void passkeys_remove_post(struct call *);
 
 /* admins.c */
 void admin_post(struct call *);

@@ -8,6 +8,7 @@
 #include "changes.h"
 #include "guard.h"
 #include "jsonw.h"
+#include "passkeys.h"
 #include "problem.h"
 #include "reply.h"
 #include "web.h"
@@ -122,6 +123,7 @@ logged_in(struct call *c, struct ipc_frame *f)
 	jsonw_obj(&w);
 	put_session(
 	    &w, ok.username, ok.role, half[1], ok.expires_ms, ok.idle_ms);
+	jsonw_kv_bool(&w, "passkey_required", ok.passkey == 1);
 	jsonw_obj_end(&w);
 	explicit_bzero(half, sizeof(half));
 	reply_json(c, 200, &b);
@@ -263,14 +265,15 @@ proven(struct call *c, struct ipc_frame *f)
 	reply_empty(c, 204);
 }
 
-/* Shows the vault the asker's password once more. For a few minutes the login
- * may then approve, and change rules and administrators. Wrong passwords count
- * against this login. */
+/* Shows the vault the asker's password once more, or a passkey. For a few
+ * minutes the login may then approve, and change rules and administrators.
+ * Wrong answers count against this login. */
 void
 proof_post(struct call *c)
 {
-	static const char *const names[] = {"password", NULL};
+	static const char *const names[] = {"password", "assertion", NULL};
 	struct ipc_prove msg = {.token = ipc_str(c->token)};
+	struct passkeys_answer answer;
 	char source[SOURCE_LEN];
 	struct json_object *o;
 	struct err e;
@@ -279,10 +282,20 @@ proof_post(struct call *c)
 	msg.source = ipc_str(source);
 	if (body_parse(c, names, &o) < 0)
 		return;
-	if (body_str(o, "password", &msg.password, &e) < 0)
+	passkeys_init(&answer);
+	if (json_object_object_length(o) > 1)
+		problem_send(c, FAILURE_INVALID_PARAMS,
+		    "the body has password or assertion, not both", NULL);
+	else if (json_object_object_get_ex(o, "assertion", NULL)) {
+		if (passkeys_read(o, "assertion", false, &answer, &e) < 0)
+			problem_send(c, e.failure, e.text, NULL);
+		else
+			passkeys_ask(c, "proof", &answer, proven);
+	} else if (body_str(o, "password", &msg.password, &e) < 0)
 		problem_send(c, e.failure, e.text, NULL);
 	else
 		ask_vault(c, IPC_PROVE, &msg, proven);
+	passkeys_free(&answer);
 	json_object_put(o);
 }
 
@@ -315,6 +328,44 @@ me_known(struct call *c, struct ipc_frame *f)
 	jsonw_obj_end(&w);
 	reply_json(c, 200, &b);
 	buf_free(&b);
+}
+
+/* The login is whole now, and its cookie lives as long as it. */
+static void
+completed(struct call *c, struct ipc_frame *f)
+{
+	uint64_t now_ms = now_us() / 1000;
+	struct ipc_session_info info;
+	char half[LOGIN_HALF + 1];
+
+	if (f->type == IPC_SESSION_INFO && ipc_decode(f, &info, NULL) == 0 &&
+	    info.expires_ms > now_ms) {
+		memcpy(half, c->token, LOGIN_HALF);
+		half[LOGIN_HALF] = '\0';
+		set_cookie(c->req, half, (info.expires_ms - now_ms) / 1000);
+		explicit_bzero(half, sizeof(half));
+	}
+	me_known(c, f);
+}
+
+/* Shows the vault the passkey that a login by password waits for. */
+void
+login_passkey_post(struct call *c)
+{
+	static const char *const names[] = {"assertion", NULL};
+	struct passkeys_answer answer;
+	struct json_object *o;
+	struct err e;
+
+	if (body_parse(c, names, &o) < 0)
+		return;
+	passkeys_init(&answer);
+	if (passkeys_read(o, "assertion", false, &answer, &e) < 0)
+		problem_send(c, e.failure, e.text, NULL);
+	else
+		passkeys_ask(c, "login", &answer, completed);
+	passkeys_free(&answer);
+	json_object_put(o);
 }
 
 void

@@ -103,6 +103,9 @@ begin(struct attempt *a)
 		return;
 	}
 	a->v->changing = a;
+	/* the handle is still the asker's own */
+	if (strcmp(a->change, "create") == 0)
+		memset(&a->handle, 0, sizeof(a->handle));
 	if (strcmp(a->change, "create") == 0 ||
 	    strcmp(a->change, "own_password") == 0) {
 		hash_new(a);

@@ -38,6 +38,7 @@ attempt_free(struct attempt *a)
 		a->v->strangers--;
 	if (a->v->changing == a)
 		a->v->changing = NULL;
+	free(a->passkey);
 	explicit_bzero(a, sizeof(*a));
 	free(a);
 }
@@ -47,7 +48,7 @@ attempt_refuse(struct attempt *a, enum failure failure, const char *message)
 {
 	/* A request that is refused for another reason was no guess, so its
 	 * count is taken back. */
-	if (failure != FAILURE_BAD_LOGIN)
+	if (failure != FAILURE_BAD_LOGIN && failure != FAILURE_PASSKEY_REFUSED)
 		attempt_right(a);
 	callers_refuse(a->v, a->ref, failure, message);
 	attempt_free(a);
@@ -65,7 +66,7 @@ attempt_ok(struct attempt *a)
 bool
 attempt_username_ok(struct ipc_bytes u)
 {
-	if (u.n < 3 || u.n > SESSIONS_USER_MAX)
+	if (u.n < 3 || u.n > SESSIONS_NAME_MAX)
 		return false;
 	for (size_t i = 0; i < u.n; i++) {
 		uint8_t c = u.p[i];
@@ -205,6 +206,8 @@ on_record(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	a->known = false;
+	memset(&a->handle, 0, sizeof(a->handle));
+	a->sealed_set = r.passkeys;
 	attempt_copy(a->job.encoded, sizeof(a->job.encoded),
 	    ipc_str(slots_decoy(a->v->slots)));
 	attempt_copy(a->role, sizeof(a->role), r.role);
@@ -213,7 +216,8 @@ on_record(void *arg, struct ipc_frame *f, enum failure gone)
 		    "unknown role for %s", a->username);
 	else if (r.verifier.n != 0 &&
 	    verifiers_open(a->v->verifiers, a->v->keys, a->username, a->role,
-		r.verifier, a->job.encoded, &a->sealed_us, &err) == -1) {
+		r.verifier, a->job.encoded, &a->handle, &a->sealed_us,
+		&err) == -1) {
 		log_event(LOG_LV_WARN, "verifier_refused", "%s: %s",
 		    a->username, err.text);
 		attempt_copy(a->job.encoded, sizeof(a->job.encoded),
@@ -308,8 +312,8 @@ attempt_store(struct attempt *a, void (*then)(struct attempt *))
 	if (strcmp(a->change, "delete") == 0) {
 		a->stored_us = verifiers_now(a->v->verifiers, a->target);
 	} else if (verifiers_seal(a->v->verifiers, a->v->keys, a->target,
-		       a->target_role, a->job.encoded, &sealed, &a->stored_us,
-		       &err) == -1) {
+		       a->target_role, a->job.encoded, &a->handle, &sealed,
+		       &a->stored_us, &err) == -1) {
 		buf_free(&sealed);
 		attempt_refuse(a, err.failure, err.text);
 		return;

@@ -17,16 +17,25 @@ enum {
 	ATTEMPT_STRANGERS_MAX = 64
 };
 
+struct passkey_op;
+
 struct attempt {
 	struct vault *v;
 	struct vault_ref ref;
 	void (*then)(struct attempt *);
+	void (*after)(struct attempt *); /* passkey_find() */
+	struct passkey_op *passkey;      /* owned; see passkey.h */
 	/* The person whose password is judged, and the results of
 	 * attempt_find. */
 	char username[SESSIONS_USER_MAX + 1];
 	char role[SESSIONS_ROLE_MAX + 1];
 	bool known;         /* job.encoded is the user's, not the decoy */
 	uint64_t sealed_us; /* time in that verifier */
+	/* The handle of the person's passkeys, from that verifier (zero: the
+	 * password is enough), and the sealed set that admind brought, until
+	 * `then` returns. */
+	struct ipc_id handle;
+	struct ipc_bytes sealed_set;
 	struct session_origin from;
 	struct ipc_hash
 	    token; /* of the login that asks; zero for LOGIN and root */

@@ -29,6 +29,18 @@
  * share one bucket and take the usual path. */
 static const char invalid[] = "(invalid)";
 
+/* Tells whether the password is only half of the login: the verifier, which
+ * only the vault can seal, carries the handle of the person's passkeys. Then
+ * the login is pending. It does nothing but show the passkey (passkey_use.c)
+ * and end. */
+static bool
+needs_passkey(const struct attempt *a)
+{
+	static const struct ipc_id none;
+
+	return memcmp(a->handle.b, none.b, sizeof(none.b)) != 0;
+}
+
 /* Makes the login after its audit row is committed, so that no login lacks a
  * row. The verifier must still be the person's newest: a new password, a new
  * role or a deletion in between ended all of the person's logins, and so ends
@@ -41,6 +53,7 @@ on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 	struct devices_text device;
 	const struct session *s;
 	struct ipc_login_ok ok;
+	bool half = needs_passkey(a);
 
 	if (f == NULL || f->type != IPC_OK) {
 		callers_refuse_as(a->v, a->ref, f, gone);
@@ -57,9 +70,11 @@ on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 		attempt_refuse(a, FAILURE_BUSY, "out of memory");
 		return;
 	}
-	s = sessions_add(a->v->sessions, a->username, a->role,
-	    SESSION_BY_PASSWORD, &a->from, now_boot_ms(), now_us() / 1000,
-	    token);
+	s = half ? sessions_add_pending(a->v->sessions, a->username, a->role,
+		       &a->from, now_boot_ms(), now_us() / 1000, token)
+		 : sessions_add(a->v->sessions, a->username, a->role,
+		       SESSION_BY_PASSWORD, &a->from, now_boot_ms(),
+		       now_us() / 1000, token);
 	if (s == NULL) {
 		attempt_refuse(
 		    a, FAILURE_BUSY, "too many people are logged in");
@@ -72,6 +87,7 @@ on_audited(void *arg, struct ipc_frame *f, enum failure gone)
 	ok.expires_ms = s->expires_ms;
 	ok.idle_ms = s->idle_ms;
 	ok.device = ipc_str(device.s);
+	ok.passkey = half;
 	callers_answer(a->v, a->ref, IPC_LOGIN_OK, &ok);
 	explicit_bzero(token, sizeof(token));
 	attempt_free(a);
@@ -92,8 +108,9 @@ judged(struct attempt *a)
 		wrong(a);
 		return;
 	}
-	if (attempt_audit(a, a->username, "login", a->username, on_audited) ==
-	    -1) {
+	if (attempt_audit(a, a->username,
+		needs_passkey(a) ? "login_begun" : "login", a->username,
+		on_audited) == -1) {
 		attempt_refuse(a, FAILURE_BUSY, "admind is not connected");
 		return;
 	}

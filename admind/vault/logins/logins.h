@@ -13,6 +13,8 @@ int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 int prove_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* LOGOUT, WHOAMI, SESSION_LOOKUP. */
 int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+/* Answers with SESSION_INFO about a login, or UNAUTHENTICATED if s is NULL. */
+void tokens_answer(struct vault *, struct vault_ref, const struct session *);
 /* LOGINS_GET, LOGIN_END. */
 int endings_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 

@@ -23,7 +23,8 @@ logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	s = sessions_find_text(port->v->sessions, m.token, now_boot_ms(), &h);
+	s = sessions_find_text_any(
+	    port->v->sessions, m.token, now_boot_ms(), &h);
 	if (s == NULL) {
 		(void)ipc_refuse(peer, m.request, FAILURE_UNAUTHENTICATED,
 		    "not logged in", 0);
@@ -39,19 +40,18 @@ logout(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 /* Answers with a login's user, role, end times and fresh proof. Asking counts
  * as use of the login: admind-http asks for each write, admind for each read.
  */
-static void
-answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
-    const struct session *s)
+void
+tokens_answer(struct vault *v, struct vault_ref ref, const struct session *s)
 {
 	uint64_t now = now_boot_ms(), unix_ms = now_us() / 1000;
 	struct ipc_session_info info;
 
 	if (s == NULL) {
-		(void)ipc_refuse(
-		    peer, request, FAILURE_UNAUTHENTICATED, "not logged in", 0);
+		callers_refuse(
+		    v, ref, FAILURE_UNAUTHENTICATED, "not logged in");
 		return;
 	}
-	sessions_touch(port->v->sessions, s, now, unix_ms);
+	sessions_touch(v->sessions, s, now, unix_ms);
 	memset(&info, 0, sizeof(info));
 	info.username = ipc_str(s->username);
 	info.role = ipc_str(s->role);
@@ -60,7 +60,7 @@ answer_info(struct port *port, struct ipc_peer *peer, uint64_t request,
 	if (sessions_proven(s, now))
 		info.proof_until_ms =
 		    unix_ms + s->proof_boot_ms + SESSIONS_PROOF_MS - now;
-	(void)ipc_answer(peer, request, IPC_SESSION_INFO, &info);
+	callers_answer(v, ref, IPC_SESSION_INFO, &info);
 }
 
 static int
@@ -70,9 +70,11 @@ whoami(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	answer_info(port, peer, m.request,
-	    sessions_find_text(
-		port->v->sessions, m.token, now_boot_ms(), NULL));
+	tokens_answer(port->v, callers_ref(port, peer, m.request),
+	    m.pending == 1 ? sessions_find_text_any(port->v->sessions, m.token,
+				 now_boot_ms(), NULL)
+			   : sessions_find_text(port->v->sessions, m.token,
+				 now_boot_ms(), NULL));
 	return 0;
 }
 
@@ -86,7 +88,7 @@ session_lookup(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	answer_info(port, peer, m.request,
+	tokens_answer(port->v, callers_ref(port, peer, m.request),
 	    sessions_find(port->v->sessions, &m.token, now_boot_ms()));
 	return 0;
 }

@@ -7,6 +7,8 @@
 
 #include "access.h"
 #include "buf.h"
+#include "ceremony.h"
+#include "challenges.h"
 #include "contexts.h"
 #include "ipc.h"
 #include "ipc_peer.h"
@@ -50,6 +52,10 @@ struct vault {
 	struct slots *slots;
 	struct throttle *throttle;
 	struct verifiers *verifiers;
+	/* The newest set of passkeys that we saw, of each name. */
+	struct verifiers *passkey_times;
+	struct challenges *challenges;
+	const char *rp_id, *origins; /* of passkeys: see ceremony.h */
 	size_t strangers; /* at most ATTEMPT_STRANGERS_MAX */
 	/* The change of an administrator that is under way, or NULL. */
 	const struct attempt *changing;

@@ -13,6 +13,8 @@ static const struct {
     {IPC_POLICY_SET, FRESH_ALWAYS},
     {IPC_ACCESS_SET, FRESH_ALWAYS},
     {IPC_ADMIN_CHANGE, FRESH_ALWAYS},
+    {IPC_PASSKEY_REGISTER, FRESH_ALWAYS}, /* or root's code (passkey_use.c) */
+    {IPC_PASSKEY_REMOVE, FRESH_ALWAYS},
     /* A value reaches only the runs that an approval names, and approvals
      * need a proof. */
     {IPC_SECRET_SET, FRESH_BY_ISSUER},
@@ -24,9 +26,13 @@ static const struct {
     {IPC_LOGIN, FRESH_NEVER},
     {IPC_PASSWORD, FRESH_NEVER},
     {IPC_PROVE, FRESH_NEVER},
+    /* This brings the passkey itself. */
+    {IPC_PASSKEY_ASSERT, FRESH_NEVER},
     /* These only read. */
     {IPC_WHOAMI, FRESH_NEVER},
     {IPC_LOGINS_GET, FRESH_NEVER},
+    {IPC_PASSKEYS_GET, FRESH_NEVER},
+    {IPC_PASSKEY_CHALLENGE, FRESH_NEVER},
     {IPC_POLICY_GET, FRESH_NEVER},
     {IPC_SEAL_VERIFY, FRESH_NEVER},
 };

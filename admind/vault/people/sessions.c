@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,10 @@ over(const struct session *r, uint64_t boot_ms)
  * never ends another person's login.
  */
 static struct session *
-find_row(struct sessions *s, const char *username, uint64_t boot_ms)
+find_row(
+    struct sessions *s, const char *username, bool pending, uint64_t boot_ms)
 {
+	size_t max = pending ? SESSIONS_PENDING_PER_USER : SESSIONS_PER_USER;
 	struct session *unused = NULL, *oldest = NULL;
 	size_t mine = 0;
 
@@ -63,26 +66,27 @@ find_row(struct sessions *s, const char *username, uint64_t boot_ms)
 			unused = unused == NULL ? r : unused;
 			continue;
 		}
-		if (strcmp(r->username, username) != 0)
+		if (strcmp(r->username, username) != 0 || r->pending != pending)
 			continue;
 		mine++;
 		if (oldest == NULL || r->serial < oldest->serial)
 			oldest = r;
 	}
-	return mine >= SESSIONS_PER_USER || unused == NULL ? oldest : unused;
+	return mine >= max || unused == NULL ? oldest : unused;
 }
 
-const struct session *
-sessions_add(struct sessions *s, const char *username, const char *role,
-    enum session_by by, const struct session_origin *from, uint64_t boot_ms,
-    uint64_t unix_ms, char token[SESSIONS_TEXT + 1])
+static struct session *
+add(struct sessions *s, const char *username, const char *role,
+    enum session_by by, bool pending, const struct session_origin *from,
+    uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1])
 {
+	uint64_t ttl = pending ? SESSIONS_PENDING_MS : s->ttl_ms;
 	uint8_t raw[LOGIN_BYTES];
 	struct session *r;
 	size_t un = strlen(username), rn = strlen(role);
 
 	if (un > SESSIONS_USER_MAX || rn > SESSIONS_ROLE_MAX ||
-	    (r = find_row(s, username, boot_ms)) == NULL)
+	    (r = find_row(s, username, pending, boot_ms)) == NULL)
 		return NULL;
 	end(r);
 	random_bytes(raw, sizeof(raw));
@@ -95,15 +99,61 @@ sessions_add(struct sessions *s, const char *username, const char *role,
 	if (from != NULL)
 		r->from = *from;
 	r->created_ms = unix_ms;
-	r->expires_ms = unix_ms + s->ttl_ms;
-	r->deadline_ms = boot_ms + s->ttl_ms;
+	r->expires_ms = unix_ms + ttl;
+	r->deadline_ms = boot_ms + ttl;
 	r->serial = ++s->serial;
 	r->live = true;
 	r->by = by;
-	if (by == SESSION_BY_PASSWORD)
+	r->pending = pending;
+	if (by == SESSION_BY_PASSWORD && !pending)
 		sessions_prove(s, r, boot_ms);
 	sessions_touch(s, r, boot_ms, unix_ms);
 	return r;
+}
+
+const struct session *
+sessions_add(struct sessions *s, const char *username, const char *role,
+    enum session_by by, const struct session_origin *from, uint64_t boot_ms,
+    uint64_t unix_ms, char token[SESSIONS_TEXT + 1])
+{
+	return add(s, username, role, by, false, from, boot_ms, unix_ms, token);
+}
+
+const struct session *
+sessions_add_pending(struct sessions *s, const char *username, const char *role,
+    const struct session_origin *from, uint64_t boot_ms, uint64_t unix_ms,
+    char token[SESSIONS_TEXT + 1])
+{
+	return add(s, username, role, SESSION_BY_PASSWORD, true, from, boot_ms,
+	    unix_ms, token);
+}
+
+/* Ends the person's oldest login if there would be too many now. */
+void
+sessions_complete(struct sessions *s, const struct session *what,
+    uint64_t boot_ms, uint64_t unix_ms)
+{
+	struct session *r = &s->row[what - s->row];
+	struct session *room = find_row(s, r->username, false, boot_ms);
+
+	if (room != NULL && room->live)
+		end(room);
+	r->pending = false;
+	r->expires_ms = unix_ms + s->ttl_ms;
+	r->deadline_ms = boot_ms + s->ttl_ms;
+	r->serial = ++s->serial;
+	sessions_prove(s, r, boot_ms);
+	sessions_touch(s, r, boot_ms, unix_ms);
+}
+
+void
+sessions_cap(struct sessions *s, const struct session *what, const char *cap,
+    const char *role)
+{
+	struct session *r = &s->row[what - s->row];
+
+	(void)snprintf(r->cap, sizeof(r->cap), "%s", cap);
+	(void)snprintf(r->role, sizeof(r->role), "%s", role);
 }
 
 void
@@ -142,7 +192,8 @@ sessions_touch(struct sessions *s, const struct session *what, uint64_t boot_ms,
 /* Compares the hash with every row, in constant time each, so that the time
  * taken does not tell which hash was nearly right. */
 const struct session *
-sessions_find(struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
+sessions_find_any(
+    struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
 {
 	struct session *found = NULL;
 
@@ -157,9 +208,28 @@ sessions_find(struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
 	return found;
 }
 
+static const struct session *
+complete(const struct session *r)
+{
+	return r != NULL && r->pending ? NULL : r;
+}
+
+const struct session *
+sessions_find(struct sessions *s, const struct ipc_hash *hash, uint64_t boot_ms)
+{
+	return complete(sessions_find_any(s, hash, boot_ms));
+}
+
 const struct session *
 sessions_find_text(struct sessions *s, struct ipc_bytes text, uint64_t boot_ms,
     struct ipc_hash *hash)
+{
+	return complete(sessions_find_text_any(s, text, boot_ms, hash));
+}
+
+const struct session *
+sessions_find_text_any(struct sessions *s, struct ipc_bytes text,
+    uint64_t boot_ms, struct ipc_hash *hash)
 {
 	struct ipc_hash h;
 
@@ -168,7 +238,7 @@ sessions_find_text(struct sessions *s, struct ipc_bytes text, uint64_t boot_ms,
 	sha256(text.p, text.n, &h);
 	if (hash != NULL)
 		*hash = h;
-	return sessions_find(s, &h, boot_ms);
+	return sessions_find_any(s, &h, boot_ms);
 }
 
 void

@@ -28,13 +28,20 @@ enum {
 	SESSIONS_MAX = 256,     /* logins at once: some dozens of browsers */
 	SESSIONS_PER_USER = 16, /* a further login ends the user's oldest */
 	SESSIONS_TEXT = LOGIN_TEXT, /* characters of a token */
-	SESSIONS_USER_MAX = 50,     /* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
+	SESSIONS_NAME_MAX = 50,     /* with a password:
+				     * ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
+	SESSIONS_USER_MAX = 65,     /* or NAME@ISSUER, of 32 characters each */
 	SESSIONS_ROLE_MAX = 16,
 	SESSIONS_SOURCE_MAX = 64, /* an address; a longer text is cut */
 	SESSIONS_AGENT_MAX = 128, /* a browser's name for itself; also cut */
 	/* A proof is fresh for so long. It is time to read a request and to
 	 * decide, and too short for most thieves of an open browser. */
-	SESSIONS_PROOF_MS = 5 * 60 * 1000
+	SESSIONS_PROOF_MS = 5 * 60 * 1000,
+	/* A login whose second factor is still to come ends after so long. */
+	SESSIONS_PENDING_MS = 5 * 60 * 1000,
+	/* Such logins of one person; a further one ends the oldest of them. So
+	 * who knows a password alone ends no login that is complete. */
+	SESSIONS_PENDING_PER_USER = 4
 };
 
 /* The way in which a login began. */
@@ -67,6 +74,12 @@ struct session {
 	 * (CLOCK_BOOTTIME). Ask sessions_proven(). */
 	bool proven;
 	uint64_t proof_boot_ms;
+	/* The password was right, and the passkey is still to come: the login
+	 * may do nothing else (docs/decisions/0104). */
+	bool pending;
+	/* The role that the passkey of the last proof conveys at most; empty:
+	 * no such limit. */
+	char cap[SESSIONS_ROLE_MAX + 1];
 };
 
 struct sessions;
@@ -82,6 +95,19 @@ void sessions_free(struct sessions *);
 const struct session *sessions_add(struct sessions *, const char *username,
     const char *role, enum session_by, const struct session_origin *,
     uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
+/* Does the same, for a login by password that waits for its person's passkey:
+ * no function below finds it but sessions_find_any() and those that end or list
+ * logins. It ends after SESSIONS_PENDING_MS. */
+const struct session *sessions_add_pending(struct sessions *,
+    const char *username, const char *role, const struct session_origin *,
+    uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
+/* Makes such a login a whole one, which begins now, and is proven. */
+void sessions_complete(struct sessions *, const struct session *,
+    uint64_t boot_ms, uint64_t unix_ms);
+/* Notes the most that the proof just given conveys, and lowers the login's role
+ * to `role`. */
+void sessions_cap(struct sessions *, const struct session *, const char *cap,
+    const char *role);
 /* Notes that the login's person has just proved to be there. Takes a result of
  * sessions_find. */
 void sessions_prove(
@@ -96,10 +122,16 @@ void sessions_touch(struct sessions *, const struct session *, uint64_t boot_ms,
  */
 const struct session *sessions_find(
     struct sessions *, const struct ipc_hash *, uint64_t boot_ms);
+/* Finds a login by the token's SHA-256, also one that is pending. */
+const struct session *sessions_find_any(
+    struct sessions *, const struct ipc_hash *, uint64_t boot_ms);
 /* Finds a login by the token's text, of any length; *hash receives the SHA-256
  * of the text (hash may be NULL). */
 const struct session *sessions_find_text(struct sessions *, struct ipc_bytes,
     uint64_t boot_ms, struct ipc_hash *hash);
+/* Does the same, and finds also one that is pending. */
+const struct session *sessions_find_text_any(struct sessions *,
+    struct ipc_bytes, uint64_t boot_ms, struct ipc_hash *hash);
 void sessions_end(struct sessions *, const struct ipc_hash *);
 /* Ends the user's logins, except the one whose token has the hash *keep (NULL:
  * no exception). Returns the number of logins that it ended. */

@@ -8,10 +8,12 @@
 
 struct verifiers {
 	struct {
-		char name[SESSIONS_USER_MAX + 1];
+		char name[VERIFIERS_NAME_MAX + 1];
 		uint64_t time_us;
 	} row[VERIFIERS_NAMES];
 };
+
+static const struct ipc_id none; /* the handle of a person without passkeys */
 
 struct verifiers *
 verifiers_new(void)
@@ -56,7 +58,7 @@ verifiers_stored(struct verifiers *v, const char *name, uint64_t time_us)
 {
 	size_t n = strlen(name), at = 0;
 
-	if (n == 0 || n > SESSIONS_USER_MAX || time_us <= newest(v, name))
+	if (n == 0 || n > VERIFIERS_NAME_MAX || time_us <= newest(v, name))
 		return;
 	for (size_t i = 0; i < VERIFIERS_NAMES; i++) {
 		if (strcmp(v->row[i].name, name) == 0) {
@@ -81,16 +83,19 @@ place(const char *name, const char *role)
 
 int
 verifiers_seal(struct verifiers *v, const struct keys *keys, const char *name,
-    const char *role, const char *phc, struct buf *out, uint64_t *time_us,
-    struct err *err)
+    const char *role, const char *phc, const struct ipc_id *handle,
+    struct buf *out, uint64_t *time_us, struct err *err)
 {
 	struct stored_place at = place(name, role);
 	char plain[VERIFIERS_PLAIN_MAX + 1];
 	uint64_t t = verifiers_now(v, name);
+	char hex[2 * sizeof(handle->b) + 1];
+	bool half = memcmp(handle->b, none.b, sizeof(none.b)) != 0;
 	int n, rc;
 
-	n = snprintf(
-	    plain, sizeof(plain), "t%llu %s", (unsigned long long)t, phc);
+	hex_encode(handle->b, sizeof(handle->b), hex);
+	n = snprintf(plain, sizeof(plain), "%c%llu %s%s%s", half ? 'p' : 't',
+	    (unsigned long long)t, half ? hex : "", half ? " " : "", phc);
 	if (n < 0 || (size_t)n >= sizeof(plain))
 		return err_set(err, FAILURE_INTERNAL, "a verifier is too long");
 	rc = stored_seal(keys, &at, plain, (size_t)n, out, err);
@@ -100,22 +105,31 @@ verifiers_seal(struct verifiers *v, const struct keys *keys, const char *name,
 	return rc;
 }
 
-/* Parses "tDIGITS PHC". Verifiers sealed before times existed begin with their
- * PHC string and count as of time 0. Only a vault can have sealed the text, so
- * its form is that of this release or of an earlier one. */
+/* Parses "tDIGITS PHC" or "pDIGITS HANDLE PHC". Verifiers sealed before times
+ * existed begin with their PHC string and count as of time 0. Only a vault can
+ * have sealed the text, so its form is that of this release or of an earlier
+ * one. */
 static int
-split(struct buf *plain, char *phc, uint64_t *time_us)
+split(struct buf *plain, char *phc, struct ipc_id *handle, uint64_t *time_us)
 {
+	enum { HEX = 2 * sizeof(handle->b) };
 	const char *p = (const char *)plain->p;
 	size_t n = plain->len, i = 0;
 	uint64_t t = 0;
 
-	if (n > 0 && p[0] == 't') {
+	if (n > 0 && (p[0] == 't' || p[0] == 'p')) {
 		for (i = 1; i < n && i <= 20 && p[i] >= '0' && p[i] <= '9'; i++)
 			t = t * 10 + (uint64_t)(p[i] - '0');
 		if (i == 1 || i == n || p[i] != ' ')
 			return -1;
 		i++;
+	}
+	*handle = none;
+	if (n > 0 && p[0] == 'p') {
+		if (n - i <= HEX || p[i + HEX] != ' ' ||
+		    hex_decode(p + i, HEX, handle->b) == -1)
+			return -1;
+		i += HEX + 1;
 	}
 	if (n - i == 0 || n - i >= SLOTS_ENCODED_MAX)
 		return -1;
@@ -127,8 +141,8 @@ split(struct buf *plain, char *phc, uint64_t *time_us)
 
 int
 verifiers_open(struct verifiers *v, const struct keys *keys, const char *name,
-    const char *role, struct ipc_bytes stored, char *phc, uint64_t *time_us,
-    struct err *err)
+    const char *role, struct ipc_bytes stored, char *phc, struct ipc_id *handle,
+    uint64_t *time_us, struct err *err)
 {
 	struct stored_place at = place(name, role);
 	struct buf plain;
@@ -138,7 +152,7 @@ verifiers_open(struct verifiers *v, const struct keys *keys, const char *name,
 	buf_init(&plain, VERIFIERS_PLAIN_MAX);
 	if (stored_open(keys, &at, stored.p, stored.n, &plain, err) == -1)
 		goto out;
-	if (split(&plain, phc, &t) == -1) {
+	if (split(&plain, phc, handle, &t) == -1) {
 		err_set(err, FAILURE_FORBIDDEN, "a verifier of unknown form");
 		goto out;
 	}

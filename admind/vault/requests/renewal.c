@@ -91,6 +91,7 @@ renew_verifier(struct vault *v, const struct renewal_row *r, struct buf *out,
 {
 	char name[SESSIONS_USER_MAX + 1], role[SESSIONS_ROLE_MAX + 1];
 	char phc[SLOTS_ENCODED_MAX];
+	struct ipc_id handle;
 	uint64_t time_us;
 	int rc;
 
@@ -100,11 +101,29 @@ renew_verifier(struct vault *v, const struct renewal_row *r, struct buf *out,
 	    (const char *)r->place.p);
 	(void)snprintf(role, sizeof(role), "%.*s", (int)r->column.n,
 	    (const char *)r->column.p);
-	rc = verifiers_open(
-	    v->verifiers, v->keys, name, role, r->value, phc, &time_us, err);
+	rc = verifiers_open(v->verifiers, v->keys, name, role, r->value, phc,
+	    &handle, &time_us, err);
 	explicit_bzero(phc, sizeof(phc));
 	return rc == 0 ? renew_stored(v->keys, STORED_VERIFIERS, r, out, err)
 		       : -1;
+}
+
+/* The same for a person's passkeys. */
+static int
+renew_passkeys(struct vault *v, const struct renewal_row *r, struct buf *out,
+    struct err *err)
+{
+	char name[PASSKEYS_NAME_MAX + 1];
+	struct passkeys set;
+
+	if (r->place.n >= sizeof(name))
+		return err_set(err, FAILURE_FORBIDDEN, "nobody's passkeys");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)r->place.n,
+	    (const char *)r->place.p);
+	if (passkeys_open(
+		v->passkey_times, v->keys, name, r->value, &set, err) == -1)
+		return -1;
+	return renew_stored(v->keys, STORED_PASSKEYS, r, out, err);
 }
 
 /* Renews a seal. admind names its purpose, and a seal of another purpose does
@@ -172,6 +191,8 @@ renewal_make(struct vault *v, enum renewal_kind kind,
 		return renew_stored(k, STORED_SECRETS, r, out, err);
 	case RENEWAL_VERIFIER:
 		return renew_verifier(v, r, out, err);
+	case RENEWAL_PASSKEYS:
+		return renew_passkeys(v, r, out, err);
 	case RENEWAL_SEAL:
 		return renew_seal(k, r, out, err);
 	case RENEWAL_FIRST:

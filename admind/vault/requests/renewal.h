@@ -21,6 +21,7 @@ struct vault;
 #define RENEWAL_KINDS(K)                            \
 	K(SECRET, "secret", "secret")               \
 	K(VERIFIER, "verifier", "administrator")    \
+	K(PASSKEYS, "passkeys", "passkeys of")      \
 	K(SEAL, "seal", "approval")                 \
 	K(FIRST, "first", "first of two approvals") \
 	K(POLICY, "policy", "policy")               \

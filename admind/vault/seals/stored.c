@@ -16,6 +16,7 @@ enum {
 static const char *const tables[] = {
     [STORED_SECRETS] = "server_secrets",
     [STORED_VERIFIERS] = "administrators",
+    [STORED_PASSKEYS] = "admin_passkeys",
 };
 
 static const uint8_t *

@@ -29,7 +29,7 @@ F(S, str, new, "create, password: 12 to 128 characters")
 #define IPC_FIELDS_device_make(F, S) F(S, str, username, "whom it is for")
 
 #define IPC_FIELDS_device_code(F, S) \
-F(S, str, device, "LOGIN's device, for a short time") \
+F(S, str, device, "LOGIN's device, or PASSKEY_REGISTER's code, for a short time") \
 F(S, u64, expires_ms, "Unix time in ms")
 
 #define IPC_FIELDS_logins_get(F, S) \

@@ -31,11 +31,14 @@ F(S, str, username, "as stored") \
 F(S, str, role, "its role") \
 F(S, u64, expires_ms, "Unix time in ms after which it is over in any case") \
 F(S, u64, idle_ms, "Unix time in ms at which it is over unless it is used before") \
-F(S, str, device, "what makes this browser known at its next LOGIN")
+F(S, str, device, "what makes this browser known at its next LOGIN") \
+F(S, u8, passkey, "1: the login waits for its person's passkey, PASSKEY_ASSERT")
 
 #define IPC_FIELDS_logout(F, S) F(S, str, token, "login token")
 
-#define IPC_FIELDS_whoami(F, S) F(S, str, token, "login token")
+#define IPC_FIELDS_whoami(F, S) \
+F(S, str, token, "login token") \
+F(S, u8, pending, "1: a login that waits for its passkey is one, too")
 
 #define IPC_FIELDS_approve(F, S) \
 F(S, str, token, "login token; empty from CTL, which is uid 0 by SO_PEERCRED") \

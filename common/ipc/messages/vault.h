@@ -66,6 +66,7 @@ F(S, u64, proof_until_ms, "Unix time in ms until which the last proof is fresh; 
 
 #define IPC_FIELDS_admin_record(F, S) \
 F(S, str, role, "of the user, or empty") \
+F(S, bytes, passkeys, "the person's set, sealed by the vault; empty: none is stored") \
 F(S, blob, verifier, "sealed by the vault; empty for an unknown user")
 
 #define IPC_FIELDS_admin_store(F, S) \

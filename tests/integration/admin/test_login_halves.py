@@ -24,7 +24,7 @@ def routes():
     for name in ("admind/http/routes.def", "common/admin/admin_action.def"):
         text = re.sub(r"/\*.*?\*/", "", (ROOT / name).read_text(), flags=re.S)
         for m in re.finditer(r'^R\((\w+),\s*"([^"]+)",\s*(\w+)', text, re.M):
-            if m.group(3) in ("READ", "WRITE") or m.group(2) == "/metrics":
+            if m.group(3) in ("READ", "WRITE", "PENDING") or m.group(2) == "/metrics":
                 found.append((m.group(1), m.group(2)))
         for m in re.finditer(r'^A\(\w+,\s*\w+,\s*(\w+),\s*"([^"]+)"', text, re.M):
             found.append((m.group(1), m.group(2)))

@@ -20,7 +20,7 @@ from integration.vault.test_vault import (  # noqa: F401 fixtures
     drain, material, preimage, refused, sandbox, seal, stored, token, unseal, web)
 
 ID, PLACE, COLUMN, VALUE, RENEWED = 1, 2, 3, 4, 5
-KINDS = ("secret", "verifier", "seal", "first", "policy", "access", "anchor")
+KINDS = ("secret", "verifier", "passkeys", "seal", "first", "policy", "access", "anchor")
 
 
 @pytest.fixture(scope="module")

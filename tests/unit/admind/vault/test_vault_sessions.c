@@ -273,6 +273,52 @@ proven(void **state)
 	sessions_free(s);
 }
 
+/* A login that waits for its passkey is found by nothing but sessions_find_any,
+ * ends soon, and takes no place of a whole one. */
+static void
+pending(void **state)
+{
+	struct sessions *s = sessions_new(10 * SESSIONS_PENDING_MS, 1u << 30);
+	char token[SESSIONS_TEXT + 1], whole[SESSIONS_TEXT + 1];
+	char first[SESSIONS_TEXT + 1];
+	const struct session *r;
+	struct ipc_hash h, w, f;
+
+	(void)state;
+	assert_non_null(sessions_add(s, "admin", "reviewer",
+	    SESSION_BY_PASSWORD, NULL, NOW, UNIX, whole));
+	for (int i = 0; i <= SESSIONS_PENDING_PER_USER; i++)
+		assert_non_null(sessions_add_pending(s, "admin", "reviewer",
+		    NULL, NOW, UNIX, i == 0 ? first : token));
+	h = hash_of(token);
+	w = hash_of(whole);
+	f = hash_of(first);
+	assert_non_null(sessions_find(s, &w, NOW));
+	assert_null(sessions_find_any(s, &f, NOW));
+	assert_null(sessions_find(s, &h, NOW));
+	assert_null(sessions_find_text(s, ipc_str(token), NOW, NULL));
+	r = sessions_find_text_any(s, ipc_str(token), NOW, NULL);
+	assert_non_null(r);
+	assert_true(r->pending);
+	assert_false(sessions_proven(r, NOW));
+	/* it becomes a whole one, which begins then */
+	sessions_complete(s, r, NOW + 1, UNIX + 1);
+	r = sessions_find(s, &h, NOW + 2 * SESSIONS_PENDING_MS);
+	assert_non_null(r);
+	assert_true(sessions_proven(r, NOW + 1));
+	sessions_cap(s, r, "viewer", "viewer");
+	assert_string_equal(r->role, "viewer");
+	/* the others are over */
+	assert_int_equal(sessions_end_user(s, "admin", NULL), 2);
+	assert_non_null(sessions_add_pending(
+	    s, "admin", "reviewer", NULL, NOW, UNIX, token));
+	h = hash_of(token);
+	assert_non_null(
+	    sessions_find_any(s, &h, NOW + SESSIONS_PENDING_MS - 1));
+	assert_null(sessions_find_any(s, &h, NOW + SESSIONS_PENDING_MS));
+	sessions_free(s);
+}
+
 int
 main(void)
 {
@@ -285,6 +331,7 @@ main(void)
 	    cmocka_unit_test(sliding),
 	    cmocka_unit_test(listed),
 	    cmocka_unit_test(proven),
+	    cmocka_unit_test(pending),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "verifiers.h"
 
 static struct keys keys;
+static const struct ipc_id none;
 static const char phc[] = "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA";
 
 struct sealed {
@@ -19,8 +20,8 @@ seal(struct verifiers *v, const char *name, const char *role)
 	struct err err;
 
 	buf_init(&s.b, VERIFIERS_PLAIN_MAX + STORED_OVERHEAD);
-	assert_int_equal(
-	    verifiers_seal(v, &keys, name, role, phc, &s.b, &s.time_us, &err),
+	assert_int_equal(verifiers_seal(v, &keys, name, role, phc, &none, &s.b,
+			     &s.time_us, &err),
 	    0);
 	return s;
 }
@@ -30,11 +31,12 @@ opens(struct verifiers *v, const char *name, const char *role,
     const struct sealed *s)
 {
 	char got[SLOTS_ENCODED_MAX];
+	struct ipc_id handle;
 	uint64_t t = 0;
 	struct err err;
 
 	if (verifiers_open(v, &keys, name, role, ipc_bytes(s->b.p, s->b.len),
-		got, &t, &err) == -1) {
+		got, &handle, &t, &err) == -1) {
 		assert_int_equal(err.failure, FAILURE_FORBIDDEN);
 		return false;
 	}
@@ -128,6 +130,36 @@ many_names(void **state)
 	verifiers_free(v);
 }
 
+/* The handle of a person's passkeys is sealed within, and another one is no
+ * verifier. */
+static void
+handles(void **state)
+{
+	static const struct ipc_id made = {{1, 2, 3}};
+	struct verifiers *v = verifiers_new();
+	char got[SLOTS_ENCODED_MAX], longest[SLOTS_ENCODED_MAX];
+	struct ipc_id handle = none;
+	uint64_t t = 0, u = 0;
+	struct err err;
+	struct buf b;
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	buf_init(&b, VERIFIERS_PLAIN_MAX + STORED_OVERHEAD);
+	assert_int_equal(verifiers_seal(v, &keys, "admin", "viewer", longest,
+			     &made, &b, &t, &err),
+	    0);
+	assert_int_equal(verifiers_open(v, &keys, "admin", "viewer",
+			     ipc_bytes(b.p, b.len), got, &handle, &u, &err),
+	    0);
+	assert_string_equal(got, longest);
+	assert_memory_equal(handle.b, made.b, sizeof(made.b));
+	assert_int_equal(t, u);
+	buf_free(&b);
+	verifiers_free(v);
+}
+
 int
 main(void)
 {
@@ -135,6 +167,7 @@ main(void)
 	    cmocka_unit_test(older_ones_are_void),
 	    cmocka_unit_test(without_a_time),
 	    cmocka_unit_test(many_names),
+	    cmocka_unit_test(handles),
 	};
 
 	memset(&keys, 7, sizeof(keys));

@@ -1,0 +1,366 @@
+"""Passkeys at the vault's own sockets, admind being ours and hostile: what registers, what is a
+second factor and a proof, and every way to get by without one."""
+import hashlib
+import json
+
+import pytest
+
+from harness.ipc import Peer
+from harness.played.authenticator import BE, EDDSA, ES256, UP, UV, Passkey, b64
+from harness.proof import age, boot_ms
+from integration.vault import test_vault
+from integration.vault.test_vault import FAILURES, OF_A_LOGIN, PASSWORD, Admind, ask, drain, once, refused
+from integration.vault.test_vault_admins import change
+
+# Its fixtures.
+vault = test_vault.vault
+
+
+class Keeper(Admind):
+    """admind, which keeps sets of passkeys too: and every older one, to bring it back."""
+
+    def __init__(self, *args, **kw):
+        super().__init__(*args, **kw)
+        self.sets, self.kept, self.changes = {}, [], []
+        self.hide, self.refuse = False, None
+
+    def on_admin_lookup(self, m):
+        name, fields = super().on_admin_lookup(m)
+        return name, dict(fields, passkeys=b"" if self.hide else self.sets.get(m["username"], b""))
+
+    def on_passkeys_store(self, m):
+        if self.refuse:
+            return "REFUSED", {"failure": FAILURES[self.refuse], "message": "no"}
+        user = m["username"]
+        self.kept.append((self.admins.get(user), self.sets.get(user, b"")))
+        self.changes.append((m["change"], user, m["actor"], json.loads(m["detail"])))
+        self.sets[user] = m["passkeys"]
+        if m["verifier"]:
+            self.admins[user] = (m["role"], m["verifier"])
+        return "OK", {}
+
+
+@pytest.fixture(scope="module")
+def admind(vault):
+    with Keeper.open(test_vault.table, vault, "admind", "admind-vault", "admind") as a:
+        yield a
+
+
+@pytest.fixture(scope="module")
+def web(vault, admind):
+    with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
+        yield w
+
+
+ctl = test_vault.ctl
+
+
+@pytest.fixture
+def people(ctl, admind):
+    """Three persons without passkeys, made by root."""
+    admind.hide, admind.refuse = False, None
+    for name, role in (("admin", "administrator"), ("rita", "reviewer"), ("vic", "viewer")):
+        if name in admind.admins:
+            assert change(ctl, admind, "delete", name)["_"] == "OK"
+        admind.sets.pop(name, None)
+        assert change(ctl, admind, "create", name, role=role, new=PASSWORD)["_"] == "OK"
+
+
+def login(web, admind, name="rita"):
+    m = ask(web, admind, "LOGIN", username=name, password=PASSWORD, source="127.0.0.1")
+    assert m["_"] == "LOGIN_OK", m
+    return m["token"]
+
+
+def options(web, admind, token, kind):
+    m = once(web, admind, "PASSKEY_CHALLENGE", token=token, kind=kind)
+    assert m["_"] == "PASSKEY_OPTIONS", m
+    return json.loads(m["json"])
+
+
+def register(web, admind, token, key, asked=None, code="", **more):
+    client, attestation = key.create(asked or options(web, admind, token, "register"), **more)
+    return once(web, admind, "PASSKEY_REGISTER", token=token, code=code, label="a key",
+                client_data=client, attestation=attestation)
+
+
+def use(web, admind, token, kind, key, asked=None, **more):
+    fields = key.get(asked or options(web, admind, token, kind), **more)
+    return once(web, admind, "PASSKEY_ASSERT", token=token, kind=kind, **fields)
+
+
+def enrolled(web, admind, name="rita", alg=ES256):
+    """A person with a passkey: (the passkey, the whole login that registered it)."""
+    token, key = login(web, admind, name), Passkey(alg)
+    assert register(web, admind, token, key)["_"] == "OK"
+    return key, token
+
+
+def is_pending(web, admind, token):
+    """This login can do nothing: no message of a login, and none that admind looks up."""
+    for name, fields in OF_A_LOGIN.items():
+        if name != "LOGOUT":
+            refused(ask(web, admind, name, token=token, **fields), "UNAUTHENTICATED")
+    for name, fields in (("PASSKEYS_GET", {}), ("PASSKEY_REMOVE", {"credential": "AAAA"}),
+                         ("PASSKEY_REGISTER", {"label": "x"}), ("PASSKEY_CHALLENGE", {"kind": "register"}),
+                         ("PASSKEY_CHALLENGE", {"kind": "proof"}), ("PASSKEY_ASSERT", {"kind": "proof"})):
+        refused(once(web, admind, name, token=token, **fields), "UNAUTHENTICATED")
+    digest = hashlib.sha256(token.encode()).digest()
+    refused(admind.call("SESSION_LOOKUP", token=digest), "UNAUTHENTICATED")
+    return True
+
+
+@pytest.mark.parametrize("alg", [ES256, EDDSA])
+def test_second_factor(web, admind, people, alg):
+    key, first = enrolled(web, admind, alg=alg)
+    assert ask(web, admind, "WHOAMI", token=first)["_"] == "SESSION_INFO"
+    assert admind.changes[-1][:3] == ("register", "rita", "rita")
+    m = ask(web, admind, "LOGIN", username="rita", password=PASSWORD, source="127.0.0.1")
+    assert m["passkey"] == 1
+    assert is_pending(web, admind, m["token"])
+    key.count = 1
+    info = use(web, admind, m["token"], "login", key)
+    assert info["_"] == "SESSION_INFO" and (info["username"], info["role"]) == ("rita", "reviewer")
+    assert admind.changes[-1][0] == "login"
+    assert info["proof_until_ms"] > 0
+    assert ask(web, admind, "WHOAMI", token=m["token"])["role"] == "reviewer"
+    digest = hashlib.sha256(m["token"].encode()).digest()
+    assert admind.call("SESSION_LOOKUP", token=digest)["username"] == "rita"
+    # the wrong password is still wrong, and others need no passkey
+    refused(ask(web, admind, "LOGIN", username="rita", password="another password"), "BAD_LOGIN")
+    assert ask(web, admind, "LOGIN", username="vic", password=PASSWORD)["passkey"] == 0
+
+
+def test_a_pending_login_can_log_out(web, admind, people):
+    key, _ = enrolled(web, admind)
+    token = login(web, admind)
+    asked = options(web, admind, token, "login")
+    assert once(web, admind, "LOGOUT", token=token)["_"] == "OK"
+    refused(use(web, admind, token, "login", key, asked), "UNAUTHENTICATED")
+
+
+def test_pending_logins_end_none_that_are_whole(web, admind, people):
+    _, whole = enrolled(web, admind)
+    begun = [login(web, admind) for _ in range(20)]
+    assert ask(web, admind, "WHOAMI", token=whole)["_"] == "SESSION_INFO"
+    refused(once(web, admind, "PASSKEY_CHALLENGE", token=begun[0], kind="login"), "UNAUTHENTICATED")
+    assert options(web, admind, begun[-1], "login")["publicKey"]["allowCredentials"]
+
+
+def test_other_logins_end_when_the_first_passkey_comes(web, admind, people):
+    other = login(web, admind)
+    enrolled(web, admind)
+    refused(ask(web, admind, "WHOAMI", token=other), "UNAUTHENTICATED")
+
+
+def test_proof(vault, web, admind, people):
+    """A stale login registers nothing and removes nothing; its passkey makes it fresh."""
+    since = boot_ms()
+    key, token = enrolled(web, admind)
+    age(vault.process.pid, token, since)
+    more = Passkey()
+    refused(register(web, admind, token, more), "PROOF_REQUIRED")
+    refused(once(web, admind, "PASSKEY_REMOVE", token=token, credential=b64(key.id)), "PROOF_REQUIRED")
+    assert use(web, admind, token, "proof", key)["proof_until_ms"] > 0
+    assert admind.changes[-1][0] == "proof"
+    assert register(web, admind, token, more)["_"] == "OK"
+    items = json.loads(once(web, admind, "PASSKEYS_GET", token=token)["json"])["items"]
+    assert [(i["id"], i["label"], i["role"]) for i in items] == [
+        (b64(key.id), "a key", None), (b64(more.id), "a key", None)]
+    assert items[0]["used_at"] and items[1]["used_at"] is None
+    # the last one goes: a password is a login again
+    for k in (key, more):
+        assert once(web, admind, "PASSKEY_REMOVE", token=token, credential=b64(k.id))["_"] == "OK"
+    assert admind.sets["rita"] == b""
+    assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD)["passkey"] == 0
+
+
+WRONG = {
+    "another origin": (lambda k: None, {"origin": "http://localhost:8001"}),
+    "a page of a stranger": (lambda k: None, {"origin": "https://evil.example"}),
+    "another RP id": (lambda k: setattr(k, "rp_id", "evil.example"), {}),
+    "nobody verified": (lambda k: setattr(k, "flags", UP), {}),
+    "nobody there": (lambda k: setattr(k, "flags", UV), {}),
+    "another kind of passkey": (lambda k: setattr(k, "flags", UP | UV | BE), {}),
+    "the counter as it was": (lambda k: setattr(k, "count", 7), {}),
+    "the counter gone back": (lambda k: setattr(k, "count", 1), {}),
+    "another person's handle": (lambda k: setattr(k, "handle", bytes(16)), {}),
+    "another id": (lambda k: setattr(k, "id", bytes(32)), {}),
+    "another key": (lambda k: setattr(k, "key", Passkey().key), {}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_assertions(web, admind, people, name):
+    key, _ = enrolled(web, admind)
+    token = login(web, admind)
+    key.count = 7
+    assert use(web, admind, token, "login", key)["_"] == "SESSION_INFO"
+    token, (spoil, more) = login(web, admind), WRONG[name]
+    key.count = 8
+    spoil(key)
+    before = admind.sets["rita"]
+    refused(use(web, admind, token, "login", key, **more), "PASSKEY_REFUSED")
+    drain(admind)
+    told = admind.events[-1][0]
+    assert told == ("passkey_cloned" if "counter" in name else "passkey_refused")
+    assert is_pending(web, admind, token) and admind.sets["rita"] == before
+
+
+def test_wrong_registrations(web, admind, people):
+    token = login(web, admind)
+    for spoil, more in ((lambda k: None, {"origin": "https://evil.example"}),
+                        (lambda k: setattr(k, "rp_id", "evil.example"), {}),
+                        (lambda k: setattr(k, "flags", UP), {})):
+        key = Passkey()
+        spoil(key)
+        refused(register(web, admind, token, key, **more), "PASSKEY_REFUSED")
+    assert "rita" not in admind.sets
+    # one challenge, one answer; and one passkey once
+    key, asked = Passkey(), options(web, admind, token, "register")
+    assert register(web, admind, token, key, asked)["_"] == "OK"
+    refused(register(web, admind, token, Passkey(), asked), "PASSKEY_REFUSED")
+    refused(register(web, admind, token, key), "CONFLICT")
+    for _ in range(9):
+        assert register(web, admind, token, Passkey())["_"] == "OK"
+    refused(register(web, admind, token, Passkey()), "CONFLICT")
+
+
+def test_replay_and_other_logins(web, admind, people):
+    key, _ = enrolled(web, admind)
+    a, b = login(web, admind), login(web, admind)
+    asked = options(web, admind, a, "login")
+    options(web, admind, b, "login")
+    fields = key.get(asked)
+    # another login's challenge; then the own one, which is gone after a wrong answer
+    refused(once(web, admind, "PASSKEY_ASSERT", token=b, kind="login", **fields), "PASSKEY_REFUSED")
+    assert once(web, admind, "PASSKEY_ASSERT", token=a, kind="login", **fields)["_"] == "SESSION_INFO"
+    # replayed: at the same login as a proof, and at another one
+    refused(once(web, admind, "PASSKEY_ASSERT", token=a, kind="proof", **fields), "PASSKEY_REFUSED")
+    refused(once(web, admind, "PASSKEY_ASSERT", token=b, kind="login", **fields), "PASSKEY_REFUSED")
+    # a challenge for a proof registers nothing
+    asked = options(web, admind, a, "proof")
+    asked["publicKey"]["user"] = {"id": "AAAA"}
+    refused(register(web, admind, a, Passkey(), asked), "PASSKEY_REFUSED")
+    assert is_pending(web, admind, b)
+
+
+def test_another_persons_passkey(web, admind, people):
+    enrolled(web, admind)
+    other, _ = enrolled(web, admind, "vic")
+    token = login(web, admind)
+    refused(use(web, admind, token, "login", other), "PASSKEY_REFUSED")
+    other.handle = b""
+    refused(use(web, admind, token, "login", other), "PASSKEY_REFUSED")
+    # admind gives one person's set to another
+    admind.sets["rita"] = admind.sets["vic"]
+    refused(once(web, admind, "PASSKEY_CHALLENGE", token=token, kind="login"), "FORBIDDEN")
+
+
+def test_admind_hides_the_set(web, admind, people):
+    """Without the set a login stays half: nobody gets in, by no way but root's."""
+    key, _ = enrolled(web, admind)
+    admind.hide = True
+    m = ask(web, admind, "LOGIN", username="rita", password=PASSWORD)
+    assert m["passkey"] == 1 and is_pending(web, admind, m["token"])
+    refused(once(web, admind, "PASSKEY_CHALLENGE", token=m["token"], kind="login"), "FORBIDDEN")
+    admind.hide = False
+    assert use(web, admind, m["token"], "login", key)["_"] == "SESSION_INFO"
+
+
+def test_admind_brings_older_ones_and_plants_some(web, admind, people):
+    key, token = enrolled(web, admind)
+    with_one = admind.sets["rita"]
+    lost = Passkey()
+    assert register(web, admind, token, lost)["_"] == "OK"
+    with_two = admind.sets["rita"]
+    assert once(web, admind, "PASSKEY_REMOVE", token=token, credential=b64(lost.id))["_"] == "OK"
+    now = admind.sets["rita"]
+    flipped = bytearray(now)
+    flipped[40] ^= 1
+    begun = login(web, admind)
+    for planted in (with_one, with_two, bytes(flipped), b"\x02" + bytes(200), admind.admins["rita"][1]):
+        admind.sets["rita"] = planted
+        refused(once(web, admind, "PASSKEY_CHALLENGE", token=begun, kind="login"), "FORBIDDEN")
+    # the verifier of the time before the first passkey
+    before = next(v for v, s in admind.kept if s == b"" and v is not None and v[0] == "reviewer")
+    admind.sets["rita"], good = now, admind.admins["rita"]
+    admind.admins["rita"] = before
+    refused(ask(web, admind, "LOGIN", username="rita", password=PASSWORD), "BAD_LOGIN")
+    admind.admins["rita"] = good
+    assert use(web, admind, begun, "login", key)["_"] == "SESSION_INFO"
+
+
+def test_what_was_not_stored_does_not_count(web, admind, people):
+    token, key = login(web, admind), Passkey()
+    admind.refuse = "STORAGE_UNAVAILABLE" if "STORAGE_UNAVAILABLE" in FAILURES else "BUSY"
+    refused(register(web, admind, token, key), admind.refuse)
+    admind.refuse = None
+    assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD)["passkey"] == 0
+    assert register(web, admind, token, key)["_"] == "OK"
+    begun = login(web, admind)
+    admind.refuse = "BUSY"
+    refused(use(web, admind, begun, "login", key), "BUSY")
+    admind.refuse = None
+    assert is_pending(web, admind, begun)
+
+
+def test_a_new_password_keeps_the_second_factor(web, ctl, admind, people):
+    key, token = enrolled(web, admind)
+    assert ask(web, admind, "PASSWORD", token=token, old=PASSWORD, new=PASSWORD + "2")["_"] == "OK"
+    assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD + "2")["passkey"] == 1
+    assert change(ctl, admind, "password", "rita", new=PASSWORD)["_"] == "OK"
+    assert change(ctl, admind, "role", "rita", role="viewer")["_"] == "OK"
+    token = login(web, admind)
+    assert is_pending(web, admind, token)
+    assert use(web, admind, token, "login", key)["role"] == "viewer"
+    # who makes an administrator gives that one no passkeys of the own
+    enrolled(web, admind, "admin")
+    boss = login(web, admind, "admin")
+    admind.changes.clear()
+    refused(change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss, password=PASSWORD),
+            "UNAUTHENTICATED")
+
+
+def test_who_makes_another_gives_no_passkey_away(web, admind, people):
+    _, boss = enrolled(web, admind, "admin")
+    assert change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss,
+                  password=PASSWORD)["_"] == "OK"
+    assert ask(web, admind, "LOGIN", username="nina", password=PASSWORD)["passkey"] == 0
+    assert change(web, admind, "delete", "nina", token=boss, password=PASSWORD)["_"] == "OK"
+
+
+def test_root_is_the_way_back_in(web, ctl, admind, people):
+    enrolled(web, admind)
+    items = json.loads(once(ctl, admind, "PASSKEYS_GET", username="rita")["json"])["items"]
+    assert [i["algorithm"] for i in items] == ["ES256"]
+    admind.hide = True      # and even if the set is gone
+    assert once(ctl, admind, "PASSKEY_REMOVE", username="rita")["_"] == "OK"
+    admind.hide = False
+    assert admind.changes[-1][:3] == ("remove", "rita", "root")
+    assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD)["passkey"] == 0
+    # a deleted person's set is nothing to the next person of the name
+    key, _ = enrolled(web, admind)
+    kept = admind.sets["rita"]
+    assert change(ctl, admind, "delete", "rita")["_"] == "OK"
+    assert change(ctl, admind, "create", "rita", role="reviewer", new=PASSWORD)["_"] == "OK"
+    admind.sets["rita"] = kept
+    token = login(web, admind)
+    assert json.loads(once(web, admind, "PASSKEYS_GET", token=token)["json"])["items"] == []
+    refused(once(web, admind, "PASSKEY_CHALLENGE", token=token, kind="proof"), "NOT_FOUND")
+
+
+def test_codes(ctl, admind, people):
+    for name in ("rita", "a@", "@b", "a@B"):
+        refused(once(ctl, admind, "PASSKEY_CODE_MAKE", username=name, role="viewer"), "INVALID_PARAMS")
+    refused(once(ctl, admind, "PASSKEY_CODE_MAKE", username="jo@corp", role="root"), "INVALID_PARAMS")
+    m = once(ctl, admind, "PASSKEY_CODE_MAKE", username="jo@corp", role="reviewer")
+    assert m["_"] == "DEVICE_CODE" and len(m["device"]) == 27
+    drain(admind)
+    assert admind.events[-1] == ("passkey_code", "root", "jo@corp", '{"role":"reviewer"}')
+
+
+def test_a_code_is_not_for_a_password(web, ctl, admind, people):
+    token, key = login(web, admind), Passkey()
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="jo@corp", role="reviewer")["device"]
+    refused(register(web, admind, token, key, code=code), "PASSKEY_REFUSED")
