@@ -84,8 +84,8 @@ key_found(struct op *op, const struct pg_result *rows)
 			? "this key has expired"
 			: "this key was revoked");
 	} else if (!db_bool(rows, 0, 2)) {
-		err_set(&err, FAILURE_FORBIDDEN,
-		    "this key lacks the scope %s", script_scope_name(op->scope));
+		err_set(&err, FAILURE_FORBIDDEN, "this key lacks the scope %s",
+		    script_scope_name(op->scope));
 	} else if (db_null(rows, 0, 3) ||
 	    admin_action_role(db_bytes(rows, 0, 3), &maker) == -1 ||
 	    name.n == 0 || name.n > SCRIPT_KEY_NAME_MAX) {

@@ -50,8 +50,8 @@ struct op {
 	char text[EXPOSED_NAME_MAX + 1];
 	struct buf buf; /* kept between steps */
 	uint64_t number;
-	/* For login_check(): the least role, and the scope with which a script's
-	 * key may ask; a request that sets none is refused to keys. */
+	/* For login_check(): the least role, and the scope with which a
+	 * script's key may ask; a request that sets none is refused to keys. */
 	enum admin_role least;
 	enum script_scope scope;
 	enum admin_role role;          /* the requester's; by login_check() */

@@ -15,12 +15,12 @@
 #include "web.h"
 
 static const struct route routes[] = {
-#define R(method, path, access, scope, handler, query, subject)         \
-	{HTTP1_##method, path, ACCESS_##access, SCRIPT_##scope, handler, query, \
-	    subject},
+#define R(method, path, access, scope, handler, query, subject)          \
+	{HTTP1_##method, path, ACCESS_##access, SCRIPT_##scope, handler, \
+	    query, subject},
 #include "routes.def"
 #undef R
-#define A(name, role, scope, method, path, seen, members, doc)               \
+#define A(name, role, scope, method, path, seen, members, doc)                 \
 	{HTTP1_##method, path, ACCESS_WRITE, SCRIPT_##scope, action_write, "", \
 	    #name},
 #define U(name, members, doc)

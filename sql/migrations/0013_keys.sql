@@ -1,4 +1,5 @@
--- 0013: scripts' keys for REST (docs/decisions/0106; tests/database/test_script_keys.py).
+-- 0013: scripts' keys for REST (docs/decisions/0106;
+-- tests/database/access/test_script_keys.py).
 --
 -- A key is no login: the vault does not know of it, so nothing that the vault
 -- decides is done by a key. admind asks script_key_use() for each request, so a

@@ -73,7 +73,8 @@ key_read(struct call *c, const char *key)
 
 	c->by_key = true;
 	cookie = http1_field(r, "cookie", &count);
-	if ((cookie != NULL && (count != 1 || guard_cookie(cookie, half) != 0)) ||
+	if ((cookie != NULL &&
+		(count != 1 || guard_cookie(cookie, half) != 0)) ||
 	    http1_field(r, "x-csrf-token", &count) != NULL) {
 		problem_send(c, FAILURE_INVALID_REQUEST,
 		    "a key and a login came together",
@@ -146,8 +147,7 @@ token_read(struct call *c)
 }
 
 void
-token_key_check(
-    struct call *c, void (*then)(struct call *, struct ipc_frame *))
+token_key_check(struct call *c, void (*then)(struct call *, struct ipc_frame *))
 {
 	struct ipc_script_key_check m = {.token = ipc_str(c->token_hash),
 	    .scope = ipc_str(script_scope_name(c->route->scope))};

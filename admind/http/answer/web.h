@@ -89,7 +89,7 @@ struct call {
 	/* The token's SHA-256 in base64url, by which admind asks the vault; or
 	 * that of a key after its mark, which admind judges itself. */
 	char token_hash[SCRIPT_KEY_DIGEST_TEXT + 1];
-	bool by_key; /* a script's key came, and token is empty */
+	bool by_key;             /* a script's key came, and token is empty */
 	const char *unreachable; /* name of the process that was asked */
 	void (*then)(struct call *, struct ipc_frame *);
 	/* For answers that go on (tail.c, export.c): called when the client

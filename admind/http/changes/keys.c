@@ -1,6 +1,6 @@
 /*
- * POST /api/keys {"name", "scopes": [names], "expires_in_days"}: makes a key for
- * a script. Keys are listed as any other object, and ended by an action.
+ * POST /api/keys {"name", "scopes": [names], "expires_in_days"}: makes a key
+ * for a script. Keys are listed as any other object, and ended by an action.
  *
  * The key itself is sent once, in this answer, which has `no-store`; no log has
  * bodies.
@@ -93,8 +93,8 @@ keys_post(struct call *c)
 	buf_init(&scopes, WEB_BODY_MAX);
 	if (body_str(o, "name", &m.name, &e) < 0 ||
 	    read_scopes(o, &scopes, &e) < 0 ||
-	    json_get_int(o, "expires_in_days", 1, SCRIPT_KEY_DAYS_MAX, &days,
-		&e) < 0) {
+	    json_get_int(
+		o, "expires_in_days", 1, SCRIPT_KEY_DAYS_MAX, &days, &e) < 0) {
 		problem_send(c, e.failure, e.text, NULL);
 	} else {
 		buf_putc(&scopes, '\0');

@@ -163,8 +163,8 @@ look(evutil_socket_t fd, short what, void *arg)
 {
 	struct tail *t = arg;
 	struct call *c = t->call;
-	struct ipc_peer *peer = ipc_client_peer(
-	    c->by_key ? c->web->admind : c->web->vault);
+	struct ipc_peer *peer =
+	    ipc_client_peer(c->by_key ? c->web->admind : c->web->vault);
 	struct ipc_whoami m = {.token = ipc_str(c->token)};
 	struct ipc_script_key_check key = {.token = ipc_str(c->token_hash),
 	    .scope = ipc_str(script_scope_name(c->route->scope))};
