@@ -1,7 +1,7 @@
 -- 0013: scripts' keys for REST (docs/decisions/0106;
 -- tests/database/access/test_script_keys.py).
 --
--- A key is no login: the vault does not know of it, so nothing that the vault
+-- A key is no login. The vault does not know of it, so nothing that the vault
 -- decides is done by a key. admind asks script_key_use() for each request, so a
 -- key's end holds for the next request of every node, and nothing is told by
 -- NOTIFY.
@@ -38,7 +38,8 @@ BEGIN
 	    OLD.expires_at)
 	    OR (OLD.revoked_at IS NOT NULL AND (NEW.revoked_at, NEW.revoked_by, NEW.reason)
 	    IS DISTINCT FROM (OLD.revoked_at, OLD.revoked_by, OLD.reason)) THEN
-		RAISE EXCEPTION 'a key is not changed, but revoked';
+		RAISE EXCEPTION USING ERRCODE = 'MB002',
+		    MESSAGE = 'a key is not changed, but revoked';
 	END IF;
 	RETURN NEW;
 END $$;
