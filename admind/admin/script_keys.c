@@ -2,12 +2,12 @@
  * Makes scripts' keys for an administrator, and answers admind-http whether a
  * key may be used. A key is ended by the action key_revoke.
  *
- * A new key leaves this process once, in the answer to the administrator who
- * asked for it. The database gets its SHA-256. No key makes another: the
+ * A new key leaves this process once, in the answer to its maker. The database
+ * gets its SHA-256. No key makes another: the
  * requests here set no scope (core/login.c).
  *
- * A taken-over admind gains nothing by keys: what a key may do, this process
- * does itself. The vault takes no key.
+ * A taken-over admind gains nothing by keys: this process does itself all that
+ * a key may do. The vault takes no key.
  */
 #include <string.h>
 

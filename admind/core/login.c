@@ -8,16 +8,15 @@
  * only.
  *
  * A script's key comes as the SHA-256 of the key, after a mark. The database is
- * asked about it for each request: REST is no hot path, and so a revocation, an
- * expiry and another role of its maker hold at once, on every node. A key has
+ * asked for each request, since REST is not hot. So a revocation, an expiry and
+ * another role of its maker hold at once, on every node. A key has
  * 256 random bits, so neither the time of a wrong guess nor a dump of the table
  * helps an attacker. Any program of this machine may send guesses, each a
  * look-up in an index. KEYS_ASKED_MAX bounds those under way, so that guesses
  * do not keep the database from calls.
  *
- * This is the only place that takes a key. The vault takes none: it knows
- * logins alone, so nothing that it decides is done by a key, whatever this
- * process says.
+ * This is the only place that takes a key. The vault knows logins alone, so no
+ * key does anything that the vault decides, even if this process is taken over.
  */
 #include <string.h>
 

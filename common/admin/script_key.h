@@ -1,6 +1,5 @@
 /*
- * Keys of scripts for REST: their text, and what they may be used for
- * (docs/decisions/0106).
+ * Keys of scripts for REST: their text and their scopes (docs/decisions/0106).
  *
  * A key is judged by admind alone. It goes there as SHA-256, in the member of a
  * message in which a login goes, after SCRIPT_KEY_MARK, which no login's digest
@@ -29,16 +28,15 @@ enum {
 	SCRIPT_KEY_DIGEST_TEXT = 4 + LOGIN_HASH_TEXT
 };
 
-/* What a route may be used for by a key. A key has one scope or more of them,
- * and the routes of each are those whose rows say it (admind/http/routes.def,
- * admin_action.def). */
+/* The uses of a key. A key has one scope or more. Each route names the scope
+ * that opens it (admind/http/routes.def, admin_action.def). */
 enum script_scope {
 	/* by no key: a person does it, with a login. The vault decides it, or
-	 * it gives others rights, or it brings in what others wrote. */
+	 * it gives others rights, or it brings in foreign content. */
 	SCRIPT_NEVER,
-	SCRIPT_READ,    /* what a viewer may read */
+	SCRIPT_READ,    /* all that a viewer may read from admind */
 	SCRIPT_METRICS, /* /metrics, and nothing else */
-	/* keep what was approved running, within its limits: start and stop,
+	/* keep approved tools running, within limits: start and stop,
 	 * enable and disable, roll back, prune, limits, rates, breakers */
 	SCRIPT_OPERATE,
 	SCRIPT_EXPORT, /* records, the audit log and servers, as files */

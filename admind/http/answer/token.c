@@ -57,9 +57,9 @@ login_read(struct call *c)
  * it without a preflight, which is answered 405. So a key needs no second half;
  * Host and Origin were judged before (guard.c).
  *
- * Of a request that has a login, too, it would not be clear whose it is, so it
- * is refused. The key itself goes no further than this function: admind gets
- * its SHA-256, and the vault gets nothing (ask.c).
+ * A request with a key and a login would have two actors, so it is refused. The
+ * key itself goes no further than this function: admind gets its SHA-256, and
+ * the vault gets nothing (ask.c).
  */
 static int
 key_read(struct call *c, const char *key)

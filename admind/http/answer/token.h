@@ -7,7 +7,7 @@
 #include "web.h"
 
 /* Reads both halves of a login's token into the call; or the digest of a key,
- * and by_key. -1: there is none, it is malformed, or the route takes no key:
+ * and by_key. -1: it is missing or malformed, or the route takes no key;
  * the request is answered. */
 int token_read(struct call *);
 /* Asks admind whether the key of this call may be used on its route. then()

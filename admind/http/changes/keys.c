@@ -19,8 +19,8 @@
 #include "reply.h"
 #include "web.h"
 
-/* Writes the scopes, one a line. There is no default: whoever makes a key says
- * what it is for. 0 or -1. */
+/* Writes the scopes, one a line. The maker of a key has to say its use, so
+ * there are no default scopes. 0 or -1. */
 static int
 read_scopes(struct json_object *o, struct buf *out, struct err *e)
 {
