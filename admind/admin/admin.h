@@ -13,6 +13,8 @@ void doctor_json(struct admind *, struct jsonw *); /* of GET /api/health */
 void doctor_status_json(struct admind *, struct jsonw *);
 /* token_set.c: TOKEN_CREATE, TOKEN_REVOKE */
 int token_set_message(struct link *, struct ipc_frame *);
+/* script_keys.c: SCRIPT_KEY_CREATE, SCRIPT_KEY_CHECK */
+int script_keys_message(struct link *, struct ipc_frame *);
 /* SOURCE_RUN and OAUTH_CALLBACK */
 int adminsources_message(struct link *, struct ipc_frame *);
 /* adminkeys.c: ACCESS_REFRESH */

@@ -8,7 +8,8 @@
  * action. The vault has checked the whole token, both its halves. A taken-over
  * admind-http gains the rights of the logins that pass through it, for as long
  * as these logins live. Without a login it gains nothing. Actions of uid 0
- * alone need the role ADMIN_ROOT, which no login has. No request of a language
+ * alone need the role ADMIN_ROOT, which no login has. A script's key does the
+ * actions whose rows name its scope. No request of a language
  * model leads here: no management tool makes an action, and a gateway may not
  * send this message.
  *
@@ -158,6 +159,7 @@ adminact_message(struct link *l, struct ipc_frame *f)
 	h.body = m.body.n;
 	op->hash = m.seen;
 	op->least = h.action->role;
+	op->scope = h.action->scope;
 	buf_put(&op->buf, &h, sizeof(h));
 	buf_put(&op->buf, m.id.p, m.id.n);
 	buf_put(&op->buf, m.key.p, m.key.n);

@@ -302,6 +302,9 @@ adminq_message(struct link *l, struct ipc_frame *f)
 		return 0;
 	}
 	op->least = q.form->least > q.q->least ? q.form->least : q.q->least;
+	op->scope = q.q->scope != SCRIPT_NEVER ? q.q->scope
+	    : q.q->least == ADMIN_VIEWER       ? SCRIPT_READ
+					       : SCRIPT_NEVER;
 	buf_put(&op->buf, &q, sizeof(q));
 	put_text(&op->buf, m.id);
 	put_text(&op->buf, m.cursor);

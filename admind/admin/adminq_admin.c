@@ -70,7 +70,8 @@ const struct question adminq_admin_questions[] = {
     {"setting", QUESTION_NAMED, ADMIN_VIEWER, setting, NULL},
     {"status", QUESTION_SINGLE, ADMIN_VIEWER, status, doctor_status_json},
     {"dashboard", QUESTION_SINGLE, ADMIN_VIEWER, dashboard, NULL},
-    {"export_lines", QUESTION_LIST, ADMIN_ADMINISTRATOR, export_lines, NULL},
+    {"export_lines", QUESTION_LIST, ADMIN_ADMINISTRATOR, export_lines,
+	.scope = SCRIPT_EXPORT},
     {"health", QUESTION_SINGLE, ADMIN_VIEWER, health, doctor_json},
     {0},
 };

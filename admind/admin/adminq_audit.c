@@ -107,7 +107,8 @@ static const struct question_form administrator[] = {
 
 const struct question adminq_audit_questions[] = {
     {"audit", QUESTION_LIST, ADMIN_REVIEWER, audit, NULL},
-    {"audit_export", QUESTION_LIST, ADMIN_REVIEWER, export, NULL},
+    {"audit_export", QUESTION_LIST, ADMIN_REVIEWER, export,
+	.scope = SCRIPT_EXPORT},
     {"administrators", QUESTION_LIST, ADMIN_REVIEWER, administrators, NULL},
     {"administrator", QUESTION_NAMED, ADMIN_REVIEWER, administrator, NULL},
     {0},

@@ -250,7 +250,8 @@ static const struct question_form activity[] = {
  * reviewer may search in these or export them. */
 const struct question adminq_records_questions[] = {
     {"executions", QUESTION_LIST, ADMIN_VIEWER, executions, NULL},
-    {"executions_export", QUESTION_LIST, ADMIN_REVIEWER, lines, NULL},
+    {"executions_export", QUESTION_LIST, ADMIN_REVIEWER, lines,
+	.scope = SCRIPT_EXPORT},
     {"execution", QUESTION_OBJECT, ADMIN_REVIEWER, execution, NULL},
     {"execution_stats", QUESTION_SINGLE, ADMIN_VIEWER, stats, NULL},
     {"activity", QUESTION_LIST, ADMIN_VIEWER, activity, NULL},

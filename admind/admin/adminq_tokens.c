@@ -1,6 +1,6 @@
 /*
- * Questions about API tokens (adminq.h). A token itself is stored nowhere: the
- * database has its SHA-256, and that is not shown either.
+ * Questions about API tokens and scripts' keys (adminq.h). Neither is stored
+ * itself: the database has its SHA-256, and that is not shown either.
  */
 #include "adminq.h"
 
@@ -43,11 +43,19 @@ static const struct question_form token_named[] = {
 	    " THEN $1::text::uuid END",
 	    DB_FAST}},
     {0}};
+static const struct question_form keys[] = {
+    {0, {0},
+	{"adminq_keys",
+	    "SELECT mcpbox.script_key_json(k), k.name FROM mcpbox.script_keys k"
+	    " WHERE k.name > $1::text ORDER BY k.name LIMIT $2::int8",
+	    DB_FAST}},
+    {0}};
 /* clang-format on */
 
 const struct question adminq_tokens_questions[] = {
     {"tokens", QUESTION_LIST, ADMIN_VIEWER, tokens, NULL},
     {"token", QUESTION_OBJECT, ADMIN_VIEWER, token, NULL},
     {"token_named", QUESTION_NAMED, ADMIN_VIEWER, token_named, NULL},
+    {"keys", QUESTION_LIST, ADMIN_VIEWER, keys, NULL},
     {0},
 };

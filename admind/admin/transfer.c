@@ -163,6 +163,7 @@ export_message(struct link *l, struct ipc_frame *f)
 	if ((op = op_new(l, m.request)) == NULL)
 		return 0;
 	op->least = ADMIN_ADMINISTRATOR;
+	op->scope = SCRIPT_EXPORT;
 	if (take_names(&op->buf, m.servers) == -1)
 		op_refuse(op, FAILURE_INVALID_PARAMS,
 		    "servers are named by 1 to 24 characters, 1000 at most");

@@ -216,6 +216,7 @@ approval_get(struct link *l, struct ipc_frame *f)
 	if (op != NULL) {
 		op->id = m.approval;
 		op->number = m.base;
+		op->scope = SCRIPT_READ;
 		login_check(op, m.token, read_content);
 	}
 	return 0;

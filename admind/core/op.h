@@ -50,7 +50,10 @@ struct op {
 	char text[EXPOSED_NAME_MAX + 1];
 	struct buf buf; /* kept between steps */
 	uint64_t number;
-	enum admin_role least;         /* least role; for login_check() */
+	/* For login_check(): the least role, and the scope with which a
+	 * script's key may ask; a request that sets none is refused to keys. */
+	enum admin_role least;
+	enum script_scope scope;
 	enum admin_role role;          /* the requester's; by login_check() */
 	char actor[PRINCIPAL_MAX + 1]; /* the requester; by login_check() */
 };

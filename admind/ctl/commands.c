@@ -115,6 +115,12 @@ static const struct command commands[] = {
 	"tokens create NAME [scopes=...] [listeners=...] [allow=...] [deny=...] [expires=DAYSd|never]\n"
 	"tokens create NAME --set SET [listeners=...] [expires=DAYSd|never]\n"
 	"tokens revoke TOKEN [REASON]"},
+    {"keys", 1, 4, script_keys_command, "* reason key scopes days",
+	"keys of scripts for the REST API",
+	"keys\n"
+	"keys list\n"
+	"keys create NAME --scopes read,metrics,operate,export [--days N]\n"
+	"keys revoke NAME [REASON]"},
     {"access", 1, 3, access_command, "yes",
 	"who may come in with a signed token of which issuer",
 	"access show\n"

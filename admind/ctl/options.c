@@ -5,8 +5,9 @@
 
 #include "commands.h"
 #include "options.h"
+#include "script_key.h"
 
-enum kind { TEXT, FLAG, NUMBER, OWN };
+enum kind { TEXT, FLAG, NUMBER, DAYS, OWN };
 
 #define AT(member) offsetof(struct ctl, member)
 
@@ -62,8 +63,9 @@ static const struct {
     {"email", "LIST", "addresses of those who may come in", AT(remote.email),
 	TEXT, false},
     {"sub", "LIST", "their subjects (claim sub)", AT(remote.sub), TEXT, false},
-    {"scopes", "LIST", "of the new set or token", AT(remote.scopes), TEXT,
+    {"scopes", "LIST", "of the new set, token or key", AT(remote.scopes), TEXT,
 	false},
+    {"days", "N", "of the new key's life, 1 to 365", AT(days), DAYS, false},
     {"allow", "LIST", "patterns of tools of the new set or token",
 	AT(remote.allow), TEXT, false},
     {"jwks", "FILE", "the issuer's public keys", AT(remote.jwks), TEXT, false},
@@ -152,17 +154,21 @@ complain(struct options *given, const char *before, const char *word,
 }
 
 static void
-number(struct options *given, const char *name, const char *s, uint32_t *out)
+number(struct options *given, const char *name, const char *s,
+    unsigned long most, uint32_t *out)
 {
 	char *end;
 	unsigned long v = strtoul(s, &end, 10);
 
-	if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > CTL_LIMIT_MAX)
-		complain(given, "--", name, " is from 1 to 200");
+	if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > most)
+		complain(given, "--", name,
+		    most == CTL_LIMIT_MAX ? " is from 1 to 200"
+					  : " is from 1 to 365");
 	else
 		*out = (uint32_t)v;
 }
-_Static_assert(CTL_LIMIT_MAX == 200, "as help and errors say");
+_Static_assert(CTL_LIMIT_MAX == 200 && SCRIPT_KEY_DAYS_MAX == 365,
+    "as help and errors say");
 
 static void
 take(struct ctl *c, struct options *given, int o, const char *value)
@@ -183,7 +189,10 @@ take(struct ctl *c, struct options *given, int o, const char *value)
 		*(bool *)at = true;
 		break;
 	case NUMBER:
-		number(given, table[o].name, value, at);
+		number(given, table[o].name, value, CTL_LIMIT_MAX, at);
+		break;
+	case DAYS:
+		number(given, table[o].name, value, SCRIPT_KEY_DAYS_MAX, at);
 		break;
 	case OWN:
 		if (table[o].name[0] == 'h')

@@ -126,6 +126,8 @@ static const struct route routes[] = {
     {IPC_METRICS_GET, metrics_message},
     {IPC_TOKEN_CREATE, token_set_message},
     {IPC_TOKEN_REVOKE, token_set_message},
+    {IPC_SCRIPT_KEY_CREATE, script_keys_message},
+    {IPC_SCRIPT_KEY_CHECK, script_keys_message},
 };
 
 static int

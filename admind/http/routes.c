@@ -15,12 +15,14 @@
 #include "web.h"
 
 static const struct route routes[] = {
-#define R(method, path, access, handler, query, subject) \
-	{HTTP1_##method, path, ACCESS_##access, handler, query, subject},
+#define R(method, path, access, scope, handler, query, subject)          \
+	{HTTP1_##method, path, ACCESS_##access, SCRIPT_##scope, handler, \
+	    query, subject},
 #include "routes.def"
 #undef R
-#define A(name, role, method, path, seen, members, doc) \
-	{HTTP1_##method, path, ACCESS_WRITE, action_write, "", #name},
+#define A(name, role, scope, method, path, seen, members, doc)                 \
+	{HTTP1_##method, path, ACCESS_WRITE, SCRIPT_##scope, action_write, "", \
+	    #name},
 #define U(name, members, doc)
 #include "admin_action.def"
 #undef A
@@ -115,6 +117,17 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 	return found;
 }
 
+/* Goes on with a write whose key may do it. */
+static void
+key_known(struct call *c, struct ipc_frame *f)
+{
+	if (f->type != IPC_OK)
+		problem_send(c, FAILURE_INTERNAL,
+		    "admind's answer was unreadable", NULL);
+	else
+		c->route->handler(c);
+}
+
 /*
  * Goes on with a write whose login is known. A write's body is parsed only for
  * a logged-in client, since any program on this machine may connect. Handlers
@@ -171,6 +184,14 @@ routes_request(struct httpd_req *req, void *arg)
 		    "See docs/openapi.yaml for all addresses.");
 		return;
 	}
+	/* An address is kept in logs and histories. */
+	if (script_key_inside(r->path) ||
+	    (r->query != NULL && script_key_inside(r->query))) {
+		problem_send(c, FAILURE_INVALID_REQUEST,
+		    "a key is in the address",
+		    "Revoke this key; send another as Authorization: Bearer.");
+		return;
+	}
 	c->route = route;
 	if (route->access == ACCESS_CALLBACK) {
 		route->handler(c);
@@ -180,6 +201,10 @@ routes_request(struct httpd_req *req, void *arg)
 		return;
 	if (guard_query(r->query, route->query, &c->params, &e) < 0) {
 		problem_send(c, e.failure, e.text, NULL);
+		return;
+	}
+	if (route->access == ACCESS_WRITE && c->by_key) {
+		token_key_check(c, key_known);
 		return;
 	}
 	if (route->access == ACCESS_WRITE || route->access == ACCESS_PENDING) {

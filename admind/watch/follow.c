@@ -289,6 +289,7 @@ follow_message(struct link *l, struct ipc_frame *f)
 	op->number = m.stream;
 	op->id.b[0] = m.calls != 0;
 	op->least = ADMIN_VIEWER;
+	op->scope = SCRIPT_READ;
 	login_check(op, m.token, logged_in);
 	return 0;
 }

@@ -3,14 +3,17 @@
 #include <string.h>
 
 const struct admin_action admin_actions[] = {
-#define A(name, role, method, path, seen, members, doc) \
-	{#name, ADMIN_##role, #method, path, ADMIN_SEEN_##seen, members, doc},
-#define U(name, members, doc) \
-	{#name, ADMIN_ROOT, "", "", ADMIN_SEEN_NONE, members, doc},
+#define A(name, role, scope, method, path, seen, members, doc) \
+	{#name, ADMIN_##role, SCRIPT_##scope, #method, path,   \
+	    ADMIN_SEEN_##seen, members, doc},
+#define U(name, members, doc)                                               \
+	{#name, ADMIN_ROOT, SCRIPT_NEVER, "", "", ADMIN_SEEN_NONE, members, \
+	    doc},
 #include "admin_action.def"
 #undef A
 #undef U
-    {NULL, ADMIN_ADMINISTRATOR, NULL, NULL, ADMIN_SEEN_NONE, NULL, NULL},
+    {NULL, ADMIN_ADMINISTRATOR, SCRIPT_NEVER, NULL, NULL, ADMIN_SEEN_NONE, NULL,
+	NULL},
 };
 
 const struct admin_action *

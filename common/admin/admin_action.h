@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 #include "bytes.h"
+#include "script_key.h"
 
 /* Roles in rising order: each may do all that the roles before it may. uid 0,
  * which comes by mcpboxctl's socket, has ADMIN_ROOT. No login has this role, so
@@ -44,6 +45,7 @@ enum {
 struct admin_action {
 	const char *name;
 	enum admin_role role;
+	enum script_scope scope;   /* of a key that may do it */
 	const char *method, *path; /* "" without a route */
 	enum admin_seen seen;
 	const char *members, *doc;

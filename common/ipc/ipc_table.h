@@ -45,6 +45,7 @@
 #include "messages/source.h"
 #include "messages/access.h"
 #include "messages/passkeys.h"
+#include "messages/script_keys.h"
 
 #define IPC_MESSAGES(M)          \
 	IPC_MESSAGES_ANY(M)      \
@@ -67,6 +68,7 @@
 	IPC_MESSAGES_NET(M)      \
 	IPC_MESSAGES_SOURCE(M)   \
 	IPC_MESSAGES_ACCESS(M)   \
-	IPC_MESSAGES_PASSKEYS(M)
+	IPC_MESSAGES_PASSKEYS(M)  \
+	IPC_MESSAGES_SCRIPT_KEYS(M)
 
 #endif

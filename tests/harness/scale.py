@@ -113,6 +113,9 @@ INSERT INTO rate_limits (scope, subject, per_minute, burst, updated_by)
 INSERT INTO api_tokens (id, name, digest, scopes, listeners, allow, deny, created_by, created_at)
     SELECT pg_temp.id(8, n), 'bulk' || n, sha256(n::text::bytea), '{{tools:call}}', '{{tunnel}}', '{{*}}',
     '{{}}', 'root', now() FROM generate_series(1, 2000) n;
+INSERT INTO script_keys (name, digest, scopes, created_by, expires_at, revoked_at, revoked_by)
+    SELECT 'bulk' || n, sha256(n::text::bytea), '{{read}}', 'root', now() + interval '30 days', now(), 'root'
+    FROM generate_series(1, 5000) n;
 INSERT INTO access_issuers (name, issuer) VALUES ('many', 'https://many.example.org'),
     ('few', 'https://few.example.org');
 INSERT INTO identities (principal, issuer, subject, first_seen, last_used_at, last_used_listener)

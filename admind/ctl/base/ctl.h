@@ -52,6 +52,7 @@ struct ctl {
 	const char *key_file; /* the master key's file */
 	bool leave_unreadable;
 	bool yes;       /* access set: no question */
+	uint32_t days;  /* keys create: 0 if not given */
 	uint32_t batch; /* key rotate and verify: values per step; 0: as many as
 			 * are allowed */
 	const char *transfer_key; /* export, import: the key's file */

@@ -20,6 +20,7 @@ enum ctl_status passkeys_command(const struct ctl *);
 enum ctl_status executions_command(const struct ctl *);
 enum ctl_status activity_command(const struct ctl *);
 enum ctl_status tokens_command(const struct ctl *);
+enum ctl_status script_keys_command(const struct ctl *);
 enum ctl_status access_command(const struct ctl *);
 enum ctl_status identities_command(const struct ctl *);
 enum ctl_status export_command(const struct ctl *);

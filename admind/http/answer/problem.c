@@ -69,8 +69,9 @@ send_problem(struct call *c, int status, enum failure f, const char *detail,
 	buf_init(&b, PROBLEM_MAX);
 	problem_body(&b, status, f, detail, fix, retry_after_ms);
 	if (status == 401)
-		httpd_header(
-		    c->req, "WWW-Authenticate", "Session realm=\"mcpbox\"");
+		httpd_header(c->req, "WWW-Authenticate",
+		    c->by_key ? "Bearer realm=\"mcpbox\""
+			      : "Session realm=\"mcpbox\"");
 	if (retry_after_ms > 0) {
 		/* Whole seconds, rounded up (RFC 9110 section 10.2.3). */
 		snprintf(text, sizeof(text), "%llu",
@@ -91,6 +92,12 @@ void
 problem_send(
     struct call *c, enum failure f, const char *detail, const char *fix)
 {
+	if (f == FAILURE_UNAUTHENTICATED && fix == NULL && c->by_key)
+		fix = "Send a live key as Authorization: Bearer mbk_...; "
+		      "mcpboxctl keys lists keys and makes them.";
+	if (f == FAILURE_FORBIDDEN && fix == NULL && c->by_key)
+		fix = "Use a key with this scope if the address takes one (the "
+		      "table is in docs/ADMINISTRATION.md), else a login.";
 	if (f == FAILURE_UNAUTHENTICATED && fix == NULL)
 		fix = "Sign in again with POST /api/login; send its cookie, "
 		      "and its csrf_token as X-CSRF-Token.";

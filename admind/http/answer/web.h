@@ -52,8 +52,11 @@ enum access {
 	ACCESS_CALLBACK,
 	/* as ACCESS_WRITE, for a login that may still wait for its passkey */
 	ACCESS_PENDING,
-	ACCESS_READ, /* a login, about which admind asks the vault */
-	ACCESS_WRITE /* a login; we ask the vault before we parse a body */
+	/* a login, about which admind asks the vault; or a script's key */
+	ACCESS_READ,
+	/* likewise; we ask the vault, or admind about a key, before we parse a
+	 * body */
+	ACCESS_WRITE
 };
 
 /* Parameters after '?', checked and decoded; empty if not given. */
@@ -69,6 +72,7 @@ struct route {
 	enum http1_method method;
 	const char *path; /* segments may be {id} or {name} */
 	enum access access;
+	enum script_scope scope; /* with which a script's key may come */
 	void (*handler)(struct call *);
 	/* allowed parameters, separated by spaces; name=a|b: only a or b */
 	const char *query;
@@ -84,8 +88,10 @@ struct call {
 	struct params params;
 	/* The login's token, both halves joined: for the vault alone. */
 	char token[LOGIN_TEXT + 1];
-	/* The token's SHA-256 in base64url, by which admind asks the vault. */
-	char token_hash[LOGIN_HASH_TEXT + 1];
+	/* The token's SHA-256 in base64url, by which admind asks the vault; or
+	 * that of a key after its mark, which admind judges itself. */
+	char token_hash[SCRIPT_KEY_DIGEST_TEXT + 1];
+	bool by_key;             /* a script's key came, and token is empty */
 	const char *unreachable; /* name of the process that was asked */
 	void (*then)(struct call *, struct ipc_frame *);
 	/* For answers that go on (tail.c, export.c): called when the client

@@ -51,6 +51,9 @@ void secret_put(struct call *);
 void tokens_post(struct call *);
 void token_revoke_post(struct call *);
 
+/* keys.c */
+void keys_post(struct call *);
+
 /* transfer.c */
 void export_post(struct call *);
 void import_post(struct call *);

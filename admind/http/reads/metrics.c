@@ -1,6 +1,7 @@
 /*
- * GET /metrics, for Prometheus: with a login, or with the token of
- * metrics_token_file as bearer, since a scraper can't log in.
+ * GET /metrics, for Prometheus: with a login; or, since a scraper can't log in,
+ * as bearer a script's key with the scope metrics, or the token of
+ * metrics_token_file.
  *
  * Digests are compared, not tokens, so the time of a wrong guess says nothing
  * about the right token.
@@ -16,6 +17,8 @@
 #include "reads.h"
 #include "token.h"
 #include "web.h"
+
+#define KEY_BEGINS "Bearer " SCRIPT_KEY_PREFIX
 
 enum { METRICS_TOKEN_MAX = 1024, METRICS_TOKEN_MIN = 16 };
 
@@ -83,6 +86,16 @@ logged_in(struct call *c, struct ipc_frame *f)
 		ask_metrics(c);
 }
 
+static void
+key_known(struct call *c, struct ipc_frame *f)
+{
+	if (f->type != IPC_OK)
+		problem_send(c, FAILURE_INTERNAL,
+		    "admind's answer was unreadable", NULL);
+	else
+		ask_metrics(c);
+}
+
 void
 metrics_get(struct call *c)
 {
@@ -92,7 +105,8 @@ metrics_get(struct call *c)
 	unsigned count;
 
 	text = http1_field(httpd_request(c->req), "authorization", &count);
-	if (text != NULL) {
+	if (text != NULL &&
+	    strncasecmp(text, KEY_BEGINS, strlen(KEY_BEGINS)) != 0) {
 		if (count == 1 && c->web->have_metrics_token &&
 		    strncasecmp(text, "Bearer ", 7) == 0) {
 			sha256(text + 7, strlen(text + 7), &given);
@@ -108,6 +122,10 @@ metrics_get(struct call *c)
 	}
 	if (token_read(c) == -1)
 		return;
+	if (c->by_key) {
+		token_key_check(c, key_known);
+		return;
+	}
 	who.token = ipc_str(c->token);
 	ask_vault(c, IPC_WHOAMI, &who, logged_in);
 }

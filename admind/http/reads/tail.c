@@ -11,7 +11,8 @@
  * expiry, a new password or role, a deletion. The vault alone knows of all of
  * these, so it is asked about the login of every stream every TAIL_LOGIN_MS. If
  * the vault does not answer, the login counts as ended, since the vault's
- * logins end with the vault. The last event says why.
+ * logins end with the vault. The last event says why. A stream of a script's
+ * key ends with the key likewise, about which admind is asked.
  */
 #include <sys/queue.h>
 
@@ -46,7 +47,7 @@ struct tail {
 	uint64_t stream, request;
 	struct ipc_peer *asked; /* admind while an answer is awaited, or NULL */
 	struct event *timer;    /* until the next look at the login */
-	struct ipc_peer *looking; /* the vault while it is asked, or NULL */
+	struct ipc_peer *looking; /* the vault or admind while asked, or NULL */
 	uint64_t look;
 	bool calls;
 	bool begun;
@@ -139,7 +140,13 @@ looked(void *arg, struct ipc_frame *f, enum failure gone_why)
 	struct tail *t = arg;
 
 	t->looking = NULL;
-	if (f == NULL)
+	if (t->call->by_key && (f == NULL || f->type != IPC_OK))
+		end_told(t, f == NULL ? gone_why : FAILURE_UNAUTHENTICATED,
+		    "the key of this stream has ended, or admind did not "
+		    "answer: open the stream again with a live key");
+	else if (t->call->by_key)
+		(void)look_later(t);
+	else if (f == NULL)
 		end_told(t, gone_why,
 		    "the vault did not answer, so the login has ended: log in "
 		    "and open the stream again");
@@ -155,13 +162,20 @@ static void
 look(evutil_socket_t fd, short what, void *arg)
 {
 	struct tail *t = arg;
-	struct ipc_peer *peer = ipc_client_peer(t->call->web->vault);
-	struct ipc_whoami m = {.token = ipc_str(t->call->token)};
+	struct call *c = t->call;
+	struct ipc_peer *peer =
+	    ipc_client_peer(c->by_key ? c->web->admind : c->web->vault);
+	struct ipc_whoami m = {.token = ipc_str(c->token)};
+	struct ipc_script_key_check key = {.token = ipc_str(c->token_hash),
+	    .scope = ipc_str(script_scope_name(c->route->scope))};
 
 	if (peer == NULL ||
-	    ipc_request(peer, IPC_WHOAMI, &m, TAIL_LOGIN_WAIT_MS, looked, t,
-		&t->look) == -1)
-		looked(t, NULL, FAILURE_VAULT_UNAVAILABLE);
+	    ipc_request(peer, c->by_key ? IPC_SCRIPT_KEY_CHECK : IPC_WHOAMI,
+		c->by_key ? (const void *)&key : &m, TAIL_LOGIN_WAIT_MS, looked,
+		t, &t->look) == -1)
+		looked(t, NULL,
+		    c->by_key ? FAILURE_STORAGE_UNAVAILABLE
+			      : FAILURE_VAULT_UNAVAILABLE);
 	else
 		t->looking = peer;
 }

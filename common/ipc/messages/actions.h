@@ -12,7 +12,7 @@ M(234, EXPORT, export, REQ, WEB|CTL, ADMIND, OPEN, 0, "make an export; answered 
 M(235, IMPORT, import, REQ, WEB|CTL, ADMIND, OPEN, 0, "make drafts of what was put, all or none; answered by ADMIN_JSON or REFUSED")
 
 #define IPC_FIELDS_admin_action(F, S) \
-F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL") \
+F(S, str, token, "SHA-256 of a login token in base64url, or key: and that of a script's key; empty from CTL") \
 F(S, str, action, "name of a row of common/admin/admin_action.def") \
 F(S, str, id, "what the path names: one id, or two with / between; or empty") \
 F(S, str, key, "Idempotency-Key, or empty: the same key, action and body answer as the first time") \
@@ -28,7 +28,7 @@ F(S, hash, sha256, "of the text") \
 F(S, bytes, seal, "as EXPORT_SEAL gave it")
 
 #define IPC_FIELDS_export(F, S) \
-F(S, str, token, "SHA-256 of an administrator's login token, in base64url; empty from CTL") \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url, or key: and that of a script's key; empty from CTL") \
 F(S, str, servers, "lines of names, or empty: all")
 
 #define IPC_FIELDS_import(F, S) \

@@ -11,7 +11,7 @@ M(213, METRICS_GET, metrics_get, REQ, WEB, ADMIND, OPEN, 0, "counters and gauges
 M(214, METRICS, metrics, ANS, ADMIND, WEB, OPEN, IPC_BLOB_MAX, "them, in Prometheus' text format")
 
 #define IPC_FIELDS_activity_follow(F, S) \
-F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL") \
+F(S, str, token, "SHA-256 of a login token in base64url, or key: and that of a script's key; empty from CTL") \
 F(S, u64, stream, "the asker's number for it, not used by another of its streams") \
 F(S, u8, calls, "1: also each call's end; 0: the activity log alone")
 

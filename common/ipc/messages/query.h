@@ -13,7 +13,7 @@ M(102, APPROVAL_GET, approval_get, REQ, WEB|CTL, ADMIND, OPEN, 0, "the whole con
 M(103, APPROVAL_CONTENT, approval_content, ANS, ADMIND, WEB|CTL, OPEN, IPC_BLOB_MAX, "its hash pre-image and circumstances")
 
 #define IPC_FIELDS_admin_query(F, S) \
-F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL") \
+F(S, str, token, "SHA-256 of a login token in base64url, or key: and that of a script's key; empty from CTL") \
 F(S, str, what, "servers, tools, approvals, audit, executions, modules, settings, status; or server, tool, execution, limits with an id") \
 F(S, str, id, "uuid text (limits: or the server's name), or empty for a list") \
 F(S, str, filter_kind, "approvals: tool, module, network, call; tools: server uuid") \
@@ -25,7 +25,7 @@ F(S, u32, limit, "1 to 200")
 #define IPC_FIELDS_admin_json(F, S) F(S, blob, json, "REST object or {items, next_cursor}")
 
 #define IPC_FIELDS_approval_get(F, S) \
-F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL") \
+F(S, str, token, "SHA-256 of a login token in base64url, or key: and that of a script's key; empty from CTL") \
 F(S, u8, base, "1: not the request's content, but the version that serves instead of it") \
 F(S, id, approval, "uuid")
 

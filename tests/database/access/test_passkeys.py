@@ -1,4 +1,4 @@
-"""Sets of passkeys (0013): as the run-time role, and as the owner where a person could break it."""
+"""Sets of passkeys (0014): as the run-time role, and as the owner where a person could break it."""
 import uuid
 
 import psycopg

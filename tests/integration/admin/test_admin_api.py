@@ -19,8 +19,8 @@ TABLE = pathlib.Path(__file__).resolve().parents[3] / "common/admin/admin_action
 
 def actions():
     """The rows of admin_action.def."""
-    names = "name role method path seen members".split()
-    rows = re.findall(r'^A\((\w+), (\w+), (\w+), "([^"]+)", (\w+), "([^"]*)"', TABLE.read_text(), re.M)
+    names = "name role scope method path seen members".split()
+    rows = re.findall(r'^A\((\w+), (\w+), (\w+), (\w+), "([^"]+)", (\w+), "([^"]*)"', TABLE.read_text(), re.M)
     return [dict(zip(names, r)) for r in rows]
 
 

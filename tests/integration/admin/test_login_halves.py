@@ -26,7 +26,7 @@ def routes():
         for m in re.finditer(r'^R\((\w+),\s*"([^"]+)",\s*(\w+)', text, re.M):
             if m.group(3) in ("READ", "WRITE", "PENDING") or m.group(2) == "/metrics":
                 found.append((m.group(1), m.group(2)))
-        for m in re.finditer(r'^A\(\w+,\s*\w+,\s*(\w+),\s*"([^"]+)"', text, re.M):
+        for m in re.finditer(r'^A\(\w+,\s*\w+,\s*\w+,\s*(\w+),\s*"([^"]+)"', text, re.M):
             found.append((m.group(1), m.group(2)))
     assert len(found) > 90
     return [(method, re.sub(r"\{id2?\}", str(uuid.uuid4()), re.sub(r"\{name2?\}", "admin", path)))

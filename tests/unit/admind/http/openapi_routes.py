@@ -3,7 +3,8 @@
 the same?
 
 Compared: paths with methods, query parameters and their closed values, which
-routes need a login (both halves of it), the placeholders; and of actions
+routes need a login (both halves of it), the scope of a script's key, the
+placeholders; and of actions
 their bodies' members with types, If-Match and Idempotency-Key. No YAML module: the two-space layout of our own file
 is read, and a line that doesn't fit it fails.
 """
@@ -11,14 +12,22 @@ import re
 import sys
 
 
+SCOPES = ("READ", "METRICS", "OPERATE", "EXPORT")
+
+
+def scope_of(word):
+    assert word == "NEVER" or word in SCOPES, word
+    return None if word == "NEVER" else word.lower()
+
+
 def routes(path):
     text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
     found = {}
     for m in re.finditer(
-            r'R\((\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*"([^"]*)",\s*"[^"]*"\)', text):
-        method, where, access, _, query = m.groups()
+            r'R\((\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*(\w+),\s*"([^"]*)",\s*"[^"]*"\)', text):
+        method, where, access, scope, _, query = m.groups()
         found[(where, method.lower())] = {
-            "login": access not in ("PUBLIC", "CALLBACK"),
+            "login": access not in ("PUBLIC", "CALLBACK"), "scope": scope_of(scope),
             "query": {w.split("=")[0]: sorted(w.split("=")[1].split("|")) if "=" in w else None
                       for w in query.split()}}
     calls = len(re.findall(r"^R\(", text, flags=re.M))
@@ -33,8 +42,8 @@ TYPES = {"s": "string", "i": "integer", "b": "boolean", "a": "array", "o": "obje
 def actions(path):
     text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
     found = {}
-    for m in re.finditer(r'A\((\w+),\s*(\w+),\s*(\w+),\s*"([^"]+)",\s*(\w+),\s*"([^"]*)",\s*"[^"]+"\)', text):
-        name, role, method, where, seen, members = m.groups()
+    for m in re.finditer(r'A\((\w+),\s*(\w+),\s*(\w+),\s*(\w+),\s*"([^"]+)",\s*(\w+),\s*"([^"]*)",\s*"[^"]+"\)', text):
+        name, role, scope, method, where, seen, members = m.groups()
         assert role in ("VIEWER", "REVIEWER", "ADMINISTRATOR") and seen in ("NONE", "OPTIONAL", "REQUIRED"), name
         body = {}
         for w in members.split():
@@ -42,7 +51,7 @@ def actions(path):
             assert k, f"{name}: {w} is no member"
             body[k.group(1)] = (TYPES[k.group(2)], k.group(3) == "!")
         assert (where, method.lower()) not in found, f"{name}: its route is another action's"
-        found[(where, method.lower())] = {"login": True, "query": {}, "members": body,
+        found[(where, method.lower())] = {"login": True, "scope": scope_of(scope), "query": {}, "members": body,
                                           "seen": seen, "key": True}
     calls = len(re.findall(r"^A\(", text, flags=re.M))
     assert calls == len(found), "a row of admin_action.def was not understood"
@@ -64,13 +73,17 @@ def described(path):
             where, method = m.group(1), None
         elif m := re.match(r"^    (\w+):$", line):
             method = m.group(1)
-            here = found[(where, method)] = {"query": {}, "login": True, "members": {},
+            here = found[(where, method)] = {"query": {}, "login": True, "scope": None, "members": {},
                                              "seen": "NONE", "key": False, "path": []}
             required = []
         elif method is None:
             raise SystemExit(f"not understood: {line!r}")
-        elif re.match(r"^      security: \[(\]$|\{session: \[\], half: \[\]\}, )", line):
-            here["login"] = False	# or the route asks for one of several itself
+        elif m := re.match(r"^      security: \[\{session: \[\], half: \[\]\}, \{key: \[(\w+)\]\}(, \{metrics: \[\]\})?\]$",
+                           line):
+            here["scope"] = m.group(1)
+            here["login"] = m.group(2) is None	# /metrics asks for one of several itself
+        elif re.match(r"^      security: \[\]$", line):
+            here["login"] = False
         elif m := re.match(r"^        - \{name: (\w+), in: query, schema: \{(.*)\}\}$", line):
             e = re.search(r"enum: \[([^\]]*)\]", m.group(2))
             here["query"][m.group(1)] = sorted(e.group(1).split(", ")) if e else None

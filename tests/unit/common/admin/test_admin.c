@@ -74,8 +74,9 @@ keys(void **state)
 	assert_false(admin_action_key(ipc_bytes("a\0b", 3)));
 }
 
-static const struct admin_action row = {"x", ADMIN_VIEWER, "POST", "/api/x",
-    ADMIN_SEEN_NONE, "name:s! count:i on:b ids:a more:o caps:l", "a test"};
+static const struct admin_action row = {"x", ADMIN_VIEWER, SCRIPT_NEVER, "POST",
+    "/api/x", ADMIN_SEEN_NONE, "name:s! count:i on:b ids:a more:o caps:l",
+    "a test"};
 
 static int
 check(const char *text)
