@@ -32,6 +32,11 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return endings_message(port, peer, f);
 	case IPC_LOGIN:
 		return logins_message(port, peer, f);
+	case IPC_SIGNIN_GRANT:
+	case IPC_SIGNIN_REDEEM:
+	case IPC_SIGNIN_HOLDS:
+	case IPC_SIGNIN_DROP:
+		return signin_message(port, peer, f);
 	case IPC_PROVE:
 		return prove_message(port, peer, f);
 	case IPC_PASSWORD:

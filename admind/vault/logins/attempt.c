@@ -65,7 +65,7 @@ attempt_ok(struct attempt *a)
 bool
 attempt_username_ok(struct ipc_bytes u)
 {
-	if (u.n < 3 || u.n > SESSIONS_USER_MAX)
+	if (u.n < 3 || u.n > SESSIONS_NAME_MAX)
 		return false;
 	for (size_t i = 0; i < u.n; i++) {
 		uint8_t c = u.p[i];

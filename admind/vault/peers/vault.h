@@ -16,6 +16,7 @@
 #include "sessions.h"
 #include "slots.h"
 #include "throttle.h"
+#include "tickets.h"
 #include "verifiers.h"
 
 enum {
@@ -50,6 +51,7 @@ struct vault {
 	struct slots *slots;
 	struct throttle *throttle;
 	struct verifiers *verifiers;
+	struct tickets tickets;
 	size_t strangers; /* at most ATTEMPT_STRANGERS_MAX */
 	/* The change of an administrator that is under way, or NULL. */
 	const struct attempt *changing;

@@ -5,7 +5,7 @@
 #include "macs.h"
 #include "sessions.h"
 
-enum { FIXED = 1 + 8 + 16, BODY_MAX = FIXED + SESSIONS_USER_MAX };
+enum { FIXED = 1 + 8 + 16, BODY_MAX = FIXED + SESSIONS_NAME_MAX };
 
 /*
  * Seals the fixed part and the name. The cookie's text has the fixed part and
@@ -39,7 +39,7 @@ devices_make(const struct keys *keys, enum devices_kind kind,
 		raw[1 + i] = (uint8_t)(now_s >> (56 - 8 * i));
 	random_bytes(random, sizeof(random));
 	memcpy(raw + 9, random, sizeof(random));
-	if (strlen(username) > SESSIONS_USER_MAX ||
+	if (strlen(username) > SESSIONS_NAME_MAX ||
 	    seal(keys, raw, username, &w) == -1)
 		goto out;
 	memcpy(raw + FIXED, w.p, MACS_HEAD_LEN);
@@ -64,7 +64,7 @@ devices_check(const struct keys *keys, const char *username,
 	struct buf w;
 
 	if (text.n != (sizeof(raw) * 4 + 2) / 3 ||
-	    strlen(username) > SESSIONS_USER_MAX ||
+	    strlen(username) > SESSIONS_NAME_MAX ||
 	    b64url_decode((const char *)text.p, text.n, raw) !=
 		(long)sizeof(raw))
 		return false;

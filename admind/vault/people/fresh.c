@@ -24,6 +24,8 @@ static const struct {
     {IPC_LOGIN, FRESH_NEVER},
     {IPC_PASSWORD, FRESH_NEVER},
     {IPC_PROVE, FRESH_NEVER},
+    /* This makes a login, which begins unproven. */
+    {IPC_SIGNIN_REDEEM, FRESH_NEVER},
     /* These only read. */
     {IPC_WHOAMI, FRESH_NEVER},
     {IPC_LOGINS_GET, FRESH_NEVER},

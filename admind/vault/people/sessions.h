@@ -28,7 +28,11 @@ enum {
 	SESSIONS_MAX = 256,     /* logins at once: some dozens of browsers */
 	SESSIONS_PER_USER = 16, /* a further login ends the user's oldest */
 	SESSIONS_TEXT = LOGIN_TEXT, /* characters of a token */
-	SESSIONS_USER_MAX = 50,     /* ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
+	SESSIONS_NAME_MAX = 50,     /* with a password:
+				     * ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
+	SESSIONS_USER_MAX = 65,     /* or NAME@ISSUER, of 32 characters each */
+	SESSIONS_BY_ISSUER_MAX = 128, /* admind may invent these: the others
+				       * always find room */
 	SESSIONS_ROLE_MAX = 16,
 	SESSIONS_SOURCE_MAX = 64, /* an address; a longer text is cut */
 	SESSIONS_AGENT_MAX = 128, /* a browser's name for itself; also cut */
@@ -67,6 +71,9 @@ struct session {
 	 * (CLOCK_BOOTTIME). Ask sessions_proven(). */
 	bool proven;
 	uint64_t proof_boot_ms;
+	/* BY_ISSUER: names the words of the access document that the login
+	 * comes from (tickets.h). */
+	struct ipc_hash basis;
 };
 
 struct sessions;
@@ -82,6 +89,14 @@ void sessions_free(struct sessions *);
 const struct session *sessions_add(struct sessions *, const char *username,
     const char *role, enum session_by, const struct session_origin *,
     uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
+/* Notes the basis of a login BY_ISSUER. */
+void sessions_based(
+    struct sessions *, const struct session *, const struct ipc_hash *basis);
+/* Ends all logins BY_ISSUER whose basis is not among these n. Returns the
+ * number of logins that it ended. */
+size_t sessions_keep(struct sessions *, const struct ipc_hash *bases, size_t n);
+/* Counts the logins BY_ISSUER. */
+size_t sessions_by_issuer(struct sessions *, uint64_t boot_ms);
 /* Notes that the login's person has just proved to be there. Takes a result of
  * sessions_find. */
 void sessions_prove(

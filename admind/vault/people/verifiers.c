@@ -8,7 +8,7 @@
 
 struct verifiers {
 	struct {
-		char name[SESSIONS_USER_MAX + 1];
+		char name[SESSIONS_NAME_MAX + 1];
 		uint64_t time_us;
 	} row[VERIFIERS_NAMES];
 };
@@ -56,7 +56,7 @@ verifiers_stored(struct verifiers *v, const char *name, uint64_t time_us)
 {
 	size_t n = strlen(name), at = 0;
 
-	if (n == 0 || n > SESSIONS_USER_MAX || time_us <= newest(v, name))
+	if (n == 0 || n > SESSIONS_NAME_MAX || time_us <= newest(v, name))
 		return;
 	for (size_t i = 0; i < VERIFIERS_NAMES; i++) {
 		if (strcmp(v->row[i].name, name) == 0) {
