@@ -5,6 +5,7 @@
 #include "listener.h"
 #include "permit.h"
 #include "rules.h"
+#include "signin_fields.h"
 #include "tlv.h"
 
 enum { LEEWAY_MAX_S = 300, MAX_AGE_MAX_S = 86400, US = 1000 * 1000 };
@@ -252,6 +253,9 @@ read_all(struct compiled *c, bool rules, struct err *err)
 	while (rc == 0 && (got = tlv_next(&r, &t)) != 0) {
 		if (got == -1)
 			return malformed(err);
+		/* admind/signin reads these itself. */
+		if (t.tag == ACCESS_SIGN_IN || t.tag == ACCESS_ADMINISTRATOR)
+			continue;
 		if (t.tag < ACCESS_RESOURCE || t.tag > ACCESS_SET)
 			return malformed(err);
 		if (rules == (t.tag == ACCESS_RULE)) {

@@ -63,8 +63,8 @@ value_fits(
 }
 
 /* No value is empty (compiled.c), so none equals a claim that is missing. */
-static bool
-fits(const struct rule *rule, const struct claims *c)
+bool
+rules_fit(const struct rule *rule, const struct claims *c)
 {
 	struct tlv_reader r;
 	struct tlv t;
@@ -85,7 +85,7 @@ const struct access_set *
 rules_set(const struct compiled *d, const struct claims *c)
 {
 	for (unsigned i = 0; d != NULL && i < d->nrules; i++)
-		if (fits(&d->rule[i], c))
+		if (rules_fit(&d->rule[i], c))
 			return d->rule[i].set;
 	return NULL;
 }

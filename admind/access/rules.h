@@ -98,6 +98,9 @@ void issuers_follow(const struct compiled *, struct keysets *);
 uint64_t issuers_until(
     const struct issuer *, const struct claims *, uint64_t now_us);
 
+/* Returns whether the claims are those of a rule's issuer and have one of its
+ * values. None of the values is empty. */
+bool rules_fit(const struct rule *, const struct claims *);
 /* Returns the set of the first rule that fits; NULL: none does. */
 const struct access_set *rules_set(
     const struct compiled *, const struct claims *);

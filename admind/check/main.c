@@ -13,6 +13,7 @@
 #include "keys.h"
 #include "log.h"
 #include "proc.h"
+#include "signin.h"
 #include "service.h"
 #include "specs.h"
 
@@ -70,7 +71,9 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_access access;
 		struct ipc_check_jwt jwt;
 		struct ipc_check_keys keys;
+		struct ipc_check_signin signin;
 	} m;
+	struct signin_question question;
 	struct jwt_question jwt;
 	struct check c;
 	struct err e;
@@ -138,6 +141,22 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		break;
 	case IPC_CHECK_KEYS:
 		check_keys(&c, m.keys.result);
+		break;
+	case IPC_CHECK_SIGNIN:
+		n = m.signin.issuer_len;
+		if (n > m.signin.issuer_result.n) {
+			timer(0);
+			log_event(LOG_LV_WARN, "peer_broke_rule",
+			    "issuer longer than its message");
+			return -1;
+		}
+		question = (struct signin_question){.now_us = m.signin.now_us,
+		    .client = m.signin.client,
+		    .nonce = m.signin.nonce,
+		    .issuer = ipc_bytes(m.signin.issuer_result.p, n),
+		    .result = ipc_bytes(m.signin.issuer_result.p + n,
+			m.signin.issuer_result.n - n)};
+		check_signin(&c, &question);
 		break;
 	case IPC_CHECK_JWT:
 		n = m.jwt.token_len;

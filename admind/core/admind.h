@@ -138,6 +138,7 @@ struct admind {
 	struct tokens *tokens;         /* API tokens: tokens.h */
 	struct access *access;         /* signed tokens: access.h */
 	struct identities *identities; /* identities.h */
+	struct signin *signin;         /* signin.h */
 	struct judging *judging;       /* judging.c */
 	uint64_t anchored_seq;         /* audit head last signed */
 	bool signing;

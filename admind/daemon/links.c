@@ -22,6 +22,7 @@
 #include "log.h"
 #include "openapi.h"
 #include "records.h"
+#include "signin.h"
 #include "tasks.h"
 
 /* Notes a connection or its end in the activity log. mcpboxctl is left out,
@@ -118,6 +119,9 @@ static const struct route routes[] = {
     {IPC_ADMIN_ACTION, adminact_message},
     {IPC_SOURCE_RUN, adminsources_message},
     {IPC_OAUTH_CALLBACK, adminsources_message},
+    {IPC_SIGNIN_LIST, signin_message},
+    {IPC_SIGNIN_BEGIN, signin_message},
+    {IPC_SIGNIN_BACK, back_message},
     {IPC_OPENAPI_IMPORT, openapi_message},
     {IPC_EXPORT, transfer_message},
     {IPC_IMPORT, transfer_message},
@@ -170,6 +174,7 @@ up_vault(struct ipc_peer *p, void *a)
 	link_up(p, a, IPC_ROLE_VAULT, LISTENER_NONE);
 	auth_vault_up(a);
 	document_retry(a, true);
+	ends_vault_up(a);
 }
 
 static void

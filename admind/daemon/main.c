@@ -31,6 +31,7 @@
 #include "records.h"
 #include "regrant.h"
 #include "service.h"
+#include "signin.h"
 #include "tasks.h"
 #include "tokens.h"
 
@@ -54,6 +55,7 @@ db_up(void *arg)
 	tokens_db_up(arg);
 	identities_db_up(arg);
 	document_db_up(arg);
+	ends_db_up(arg);
 	limits_reload(arg);
 	tick_db_up(arg);
 }
@@ -81,6 +83,7 @@ db_notify(const char *channel, const char *payload, void *arg)
 	}
 	if (strcmp(channel, "mcpbox_access") == 0) {
 		document_notified(a, payload);
+		ends_notified(a, payload);
 		return;
 	}
 	if (strcmp(channel, "mcpbox_token") == 0) {
@@ -228,7 +231,8 @@ start(struct admind *a, const struct database *where, struct err *err)
 	if (a->db == NULL || gather_start(a, err) == -1 ||
 	    activity_start(a, err) == -1 || follow_start(a, err) == -1 ||
 	    limits_start(a, err) == -1 || document_start(a, err) == -1 ||
-	    identities_start(a, err) == -1 || links_connect(a, err) == -1)
+	    signin_start(a, err) == -1 || identities_start(a, err) == -1 ||
+	    links_connect(a, err) == -1)
 		return -1;
 	return tick_start(a, err);
 }

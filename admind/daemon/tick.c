@@ -20,6 +20,7 @@
 #include "limits.h"
 #include "records.h"
 #include "regrant.h"
+#include "signin.h"
 #include "tasks.h"
 #include "tokens.h"
 
@@ -83,6 +84,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	limits_tick(a);
 	installs_tick(a);
 	key_fetch_tick(a);
+	ends_tell(a);
 	if (a->announce_again)
 		catalogue_announce(a, NULL, NULL);
 	if (a->regrant_again)

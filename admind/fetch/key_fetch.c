@@ -19,6 +19,7 @@
 #include "key_fetch.h"
 #include "log.h"
 #include "own_run.h"
+#include "signin_fields.h"
 
 enum {
 	/* The run itself ends its requests after 20 s. */
@@ -71,6 +72,25 @@ failed(struct fetch *x, struct ipc_bytes why, uint64_t again_ms)
 		    LOG_LV_WARN, "issuer_keys", "%s: %s", s->name, s->why);
 }
 
+void
+key_fetch_material(struct admind *a, const struct keyset *s,
+    uint64_t result_bytes, struct buf *out)
+{
+	struct tlv_reader r;
+	struct tlv t;
+
+	tlv_put(out, CTX_ACCESS_SEAL, a->access->seal.p, a->access->seal.len);
+	tlv_put(out, CTX_ACCESS_DOCUMENT, a->access->document.p,
+	    a->access->document.len);
+	tlv_put_u64(out, CTX_RESULT, result_bytes);
+	tlv_open(&r, s->source.p, s->source.len);
+	while (tlv_next(&r, &t) == 1)
+		if (t.tag == ISSUER_KEYS_URL)
+			tlv_put(out, CTX_KEYS_URL, t.p, t.n);
+		else if (t.tag == ISSUER_KEYS_HOST)
+			tlv_put(out, CTX_KEYS_HOST, t.p, t.n);
+}
+
 static void
 begin(struct admind *a, struct keyset *s)
 {
@@ -86,7 +106,6 @@ begin(struct admind *a, struct keyset *s)
 	struct fetch *x = calloc(1, sizeof(*x));
 	bool discovery = false;
 	struct buf args, material;
-	struct tlv_reader r;
 	struct jsonw w;
 	struct tlv t;
 
@@ -102,19 +121,9 @@ begin(struct admind *a, struct keyset *s)
 	buf_init(&x->source, IPC_FRAME_MAX);
 	buf_put(&x->source, s->source.p, s->source.len);
 	buf_init(&material, IPC_BLOB_MAX);
-	tlv_put(
-	    &material, CTX_ACCESS_SEAL, a->access->seal.p, a->access->seal.len);
-	tlv_put(&material, CTX_ACCESS_DOCUMENT, a->access->document.p,
-	    a->access->document.len);
-	tlv_put_u64(&material, CTX_RESULT, RESULT_BYTES);
-	tlv_open(&r, s->source.p, s->source.len);
-	while (tlv_next(&r, &t) == 1)
-		if (t.tag == ISSUER_KEYS_URL)
-			tlv_put(&material, CTX_KEYS_URL, t.p, t.n);
-		else if (t.tag == ISSUER_KEYS_HOST)
-			tlv_put(&material, CTX_KEYS_HOST, t.p, t.n);
-		else if (t.tag == ISSUER_DISCOVERY)
-			discovery = true;
+	key_fetch_material(a, s, RESULT_BYTES, &material);
+	discovery =
+	    tlv_find(s->source.p, s->source.len, ISSUER_DISCOVERY, &t) == 1;
 	buf_init(&args, ARGUMENTS_KEPT);
 	jsonw_open(&w, &args);
 	jsonw_obj(&w);
@@ -149,10 +158,12 @@ ran(void *arg, const struct own_end *e)
 		failed(x, ipc_str(err.text), TROUBLE_MS);
 }
 
-/* Takes the age and the keys out of the fields of admind-check, which has read
- * hostile bytes. 0, or -1 if they are malformed. */
+/* Takes the age, the keys and the way to sign in out of the fields of
+ * admind-check, which has read hostile bytes. 0, or -1 if they are malformed.
+ */
 static int
-read_fields(struct ipc_bytes fields, uint64_t *age_s, struct buf *keys)
+read_fields(struct ipc_bytes fields, uint64_t *age_s, struct buf *keys,
+    struct buf *sign_in)
 {
 	struct tlv_reader r;
 	unsigned n = 0;
@@ -163,13 +174,17 @@ read_fields(struct ipc_bytes fields, uint64_t *age_s, struct buf *keys)
 	while ((rc = tlv_next(&r, &t)) == 1)
 		if (t.tag == ISSUER_KEY && n++ < ACCESS_KEYS_FETCHED_MAX)
 			tlv_put(keys, ISSUER_KEY, t.p, t.n);
+		else if (t.tag >= KEYS_SIGN_IN_URL &&
+		    t.tag <= KEYS_SIGN_IN_FAULT)
+			tlv_put(sign_in, t.tag, t.p, t.n);
 		else if (t.tag != KEYS_MAX_AGE_S || tlv_u64(&t, age_s) == -1)
 			return -1;
 	return rc == 0 && n > 0 && !keys->failed ? 0 : -1;
 }
 
 static void
-good(struct fetch *x, struct ipc_bytes keys, uint64_t age_s)
+good(struct fetch *x, struct ipc_bytes keys, struct ipc_bytes sign_in,
+    uint64_t age_s)
 {
 	struct admind *a = x->a;
 	struct keyset *s = end(x);
@@ -180,6 +195,7 @@ good(struct fetch *x, struct ipc_bytes keys, uint64_t age_s)
 	changed =
 	    s->keys.len != keys.n || memcmp(s->keys.p, keys.p, keys.n) != 0;
 	gone = keysets_good(s, keys, age_s, now_us());
+	keysets_sign_in(s, sign_in);
 	/* Verdicts under way were asked for with the keys before. */
 	if (changed)
 		a->access->generation++;
@@ -197,7 +213,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	struct fetch *x = arg;
 	struct ipc_check_ok ok;
 	uint64_t age_s = 0;
-	struct buf keys;
+	struct buf keys, sign_in;
 	struct err err;
 
 	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
@@ -212,12 +228,15 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 		return;
 	}
 	buf_init(&keys, IPC_FRAME_MAX);
-	if (read_fields(ok.fields, &age_s, &keys) == 0)
-		good(x, ipc_bytes(keys.p, keys.len), age_s);
+	buf_init(&sign_in, IPC_FRAME_MAX);
+	if (read_fields(ok.fields, &age_s, &keys, &sign_in) == 0)
+		good(x, ipc_bytes(keys.p, keys.len),
+		    ipc_bytes(sign_in.p, sign_in.len), age_s);
 	else
 		failed(x, ipc_str("admind-check answered with malformed keys"),
 		    KEYSETS_AGAIN_MS);
 	buf_free(&keys);
+	buf_free(&sign_in);
 }
 
 void

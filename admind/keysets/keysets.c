@@ -7,6 +7,7 @@
 
 enum {
 	SOURCE_MAX = 16 * 1024, /* ten texts of 512 bytes, and their heads */
+	SIGN_IN_MAX = 2 * 1024, /* an address or a sentence */
 	KEYS_MAX = 64 * 1024    /* 32 keys of 600 bytes, each with a `kid` */
 };
 
@@ -15,6 +16,7 @@ clear(struct keyset *s)
 {
 	buf_free(&s->source);
 	buf_free(&s->keys);
+	buf_free(&s->sign_in);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -45,6 +47,7 @@ make(struct keyset *s, const struct keysets_source *of)
 		memcpy(s->name, of->name.p, of->name.n);
 	buf_init(&s->source, SOURCE_MAX);
 	buf_init(&s->keys, KEYS_MAX);
+	buf_init(&s->sign_in, SIGN_IN_MAX);
 	buf_put(&s->source, of->source.p, of->source.n);
 }
 
@@ -143,6 +146,17 @@ has(struct ipc_bytes keys, const struct tlv *key)
 		if (f.n == key->n && memcmp(f.p, key->p, f.n) == 0)
 			return true;
 	return false;
+}
+
+void
+keysets_sign_in(struct keyset *s, struct ipc_bytes fields)
+{
+	buf_clear(&s->sign_in);
+	buf_put(&s->sign_in, fields.p, fields.n);
+	if (s->sign_in.failed) { /* without memory nothing is offered */
+		buf_free(&s->sign_in);
+		buf_init(&s->sign_in, SIGN_IN_MAX);
+	}
 }
 
 bool

@@ -35,6 +35,9 @@ struct keyset {
 	struct buf source;              /* fields ISSUER_URL, ISSUER_KEYS_URL,
 					 * ISSUER_DISCOVERY, ISSUER_KEYS_HOST */
 	struct buf keys; /* fields ISSUER_KEY; those of the last good fetch */
+	/* Fields KEYS_SIGN_IN_URL and KEYS_SIGN_IN_ISS, or KEYS_SIGN_IN_FAULT,
+	 * of the last good fetch. Empty: the metadata were not asked. */
+	struct buf sign_in;
 	unsigned nkeys;
 	bool running; /* a fetch is under way */
 	bool wanted;  /* a token names a key that is not there */
@@ -95,6 +98,8 @@ void keysets_begin(struct keyset *, uint64_t now_ms);
  * as failed. */
 bool keysets_good(
     struct keyset *, struct ipc_bytes keys, uint64_t age_s, uint64_t now_us);
+/* Notes how people sign in, as such a fetch found it. */
+void keysets_sign_in(struct keyset *, struct ipc_bytes fields);
 /* Notes that a fetch failed; another is due after again_ms. */
 void keysets_bad(
     struct keyset *, struct ipc_bytes why, uint64_t now_ms, uint64_t again_ms);

@@ -1,7 +1,8 @@
 /*
  * Fields that admind-check makes of an access document and of a signed token
  * (docs/ACCESS.md, docs/decisions/0090). TLV; a record is a field that holds
- * fields. Order is the document's. Only check/ writes them.
+ * fields. Order is the document's. Only check/ writes them. signin_fields.h has
+ * more.
  */
 #ifndef ACCESS_FIELDS_H
 #define ACCESS_FIELDS_H

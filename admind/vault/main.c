@@ -41,6 +41,11 @@ dispatch(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	case IPC_PASSKEY_REGISTER:
 	case IPC_PASSKEY_ASSERT:
 		return passkey_use_message(port, peer, f);
+	case IPC_SIGNIN_GRANT:
+	case IPC_SIGNIN_REDEEM:
+	case IPC_SIGNIN_HOLDS:
+	case IPC_SIGNIN_DROP:
+		return signin_message(port, peer, f);
 	case IPC_PROVE:
 		return prove_message(port, peer, f);
 	case IPC_PASSWORD:

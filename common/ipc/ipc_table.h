@@ -46,6 +46,7 @@
 #include "messages/access.h"
 #include "messages/passkeys.h"
 #include "messages/script_keys.h"
+#include "messages/signin.h"
 
 #define IPC_MESSAGES(M)          \
 	IPC_MESSAGES_ANY(M)      \
@@ -69,6 +70,7 @@
 	IPC_MESSAGES_SOURCE(M)   \
 	IPC_MESSAGES_ACCESS(M)   \
 	IPC_MESSAGES_PASSKEYS(M)  \
-	IPC_MESSAGES_SCRIPT_KEYS(M)
+	IPC_MESSAGES_SCRIPT_KEYS(M)  \
+	IPC_MESSAGES_SIGNIN(M)
 
 #endif

@@ -15,6 +15,8 @@
 #include "access_form.h"
 #include "access_issuer.h"
 #include "access_read.h"
+#include "access_rule.h"
+#include "access_signin.h"
 #include "bounds.h"
 #include "tlv.h"
 
@@ -48,85 +50,21 @@ unique(struct access_doc *a, const struct access_at *list, uint32_t i,
 	}
 }
 
-/* Checks that a member is the name of an entry of a list. */
-static bool
-names_one(struct access_doc *a, const struct access_at *at,
-    const struct access_at *list, const char *fault)
-{
-	const struct doc_node *name;
-
-	if (at->v == NULL)
-		return false;
-	for (uint32_t i = 0; at->v->kind == DOC_STRING && list->v != NULL &&
-	    list->v->kind == DOC_ARRAY && i < list->v->count;
-	    i++) {
-		name = doc_get(a->d, doc_kid(a->d, list->v, i), "name");
-		if (name != NULL && name->kind == DOC_STRING &&
-		    name->len == at->v->len &&
-		    memcmp(name->str, at->v->str, name->len) == 0)
-			return true;
-	}
-	access_fault(a, at, fault);
-	return false;
-}
-
-/* Puts the values of a rule, in the form that its claim has. */
-static void
-values(struct access_doc *a, const struct access_at *rule, unsigned claim,
-    struct buf *record)
-{
-	static access_form *const forms[] = {[RULE_SUB] = access_form_sub,
-	    [RULE_EMAIL] = access_form_email,
-	    [RULE_EMAIL_DOMAIN] = access_form_domain,
-	    [RULE_GROUP] = access_form_value,
-	    [RULE_CLIENT] = access_form_value};
-	struct access_list list = {1, ACCESS_VALUES_MAX, NULL,
-	    "must have an entry (the claim \"any\" is for everyone)"};
-	struct access_at at = access_get(a, rule, "values");
-
-	if (claim == RULE_ANY) {
-		if (at.v != NULL)
-			access_fault(a, &at,
-			    "must be absent: the claim \"any\" has no values");
-		return;
-	}
-	if (at.v == NULL) {
-		report_add(a->r, &rule->path, "must have \"values\"");
-		return;
-	}
-	list.form = forms[claim];
-	if (access_texts(a, &at, &list))
-		access_put_texts(a, &at, record, RULE_VALUE);
-}
-
 static void
 rule(struct access_doc *a, const struct access_at *r,
     const struct access_at *issuers, const struct access_at *sets)
 {
 	static const struct access_member members[] = {{"issuer", true},
 	    {"claim", true}, {"values", false}, {"set", true}, {NULL, false}};
-	/* In the order of enum rule_claim, which begins with 1. */
-	static const char *const claims[] = {
-	    "sub", "email", "email_domain", "group", "client", "any", NULL};
 	struct access_at at;
 	struct buf record;
-	unsigned claim;
 
 	if (!access_object(a, r, members))
 		return;
 	buf_init(&record, RECORD_MAX);
-	at = access_get(a, r, "issuer");
-	if (names_one(a, &at, issuers,
-		"must be the name of an issuer of this document"))
-		tlv_put(&record, RULE_ISSUER, at.v->str, at.v->len);
-	at = access_get(a, r, "claim");
-	claim = RULE_SUB + access_word(a, &at, claims, RULE_ANY);
-	if (at.v != NULL && claim <= RULE_ANY) {
-		access_put_u8(&record, RULE_CLAIM, claim);
-		values(a, r, claim, &record);
-	}
+	access_rule_who(a, r, issuers, &record);
 	at = access_get(a, r, "set");
-	if (names_one(a, &at, sets,
+	if (access_rule_names(a, &at, sets,
 		"must be the name of a permission set of this document"))
 		tlv_put(&record, RULE_SET, at.v->str, at.v->len);
 	access_put_record(a, ACCESS_RULE, &record);
@@ -180,7 +118,7 @@ document(struct access_doc *a)
 {
 	static const struct access_member members[] = {{"resource", false},
 	    {"issuers", false}, {"rules", false}, {"permission_sets", false},
-	    {NULL, false}};
+	    {"administrators", false}, {NULL, false}};
 	const struct access_at top = {.v = &a->d->node[0], .root = true};
 	struct access_at resource, issuers, rules, sets, one;
 	uint32_t n;
@@ -216,6 +154,7 @@ document(struct access_doc *a)
 		set(a, &one);
 		unique(a, &sets, i, "name");
 	}
+	access_signin_read(a, &top, &issuers);
 }
 
 void

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "access_fields.h"
+#include "signin_fields.h"
 #include "access_form.h"
 #include "bounds.h"
 #include "bytes.h"
@@ -199,6 +199,23 @@ access_form_issuer(const uint8_t *p, size_t n)
 	return NULL;
 }
 
+const char *
+access_form_redirect(const uint8_t *p, size_t n)
+{
+	const char *fault;
+	struct url u;
+
+	if ((fault = read_url(p, n, &u)) != NULL)
+		return fault;
+	if (!u.tls && !is_loopback(&u))
+		return "must begin with https:// (http:// only for a host that "
+		       "is this machine)";
+	if (!ipc_streq(u.path, "/api/signin/callback"))
+		return "must have the path /api/signin/callback and nothing "
+		       "after it";
+	return NULL;
+}
+
 static bool
 is_graphic(const uint8_t *p, size_t n, size_t max)
 {
@@ -208,6 +225,24 @@ is_graphic(const uint8_t *p, size_t n, size_t max)
 		if (p[i] < '!' || p[i] > '~')
 			return false;
 	return true;
+}
+
+const char *
+access_form_asked(const uint8_t *p, size_t n)
+{
+	return is_graphic(p, n, TYPE_MAX) && memchr(p, '"', n) == NULL &&
+		memchr(p, '\\', n) == NULL
+	    ? NULL
+	    : "must be a scope of 1 to 64 characters without a space, a "
+	      "quotation mark or a backslash";
+}
+
+const char *
+access_form_client(const uint8_t *p, size_t n)
+{
+	return is_graphic(p, n, SIGN_IN_CLIENT_MAX)
+	    ? NULL
+	    : "must have 1 to 254 of the characters ! to ~";
 }
 
 /* Tells whether egress may open this host for a run (netgrant.h). */

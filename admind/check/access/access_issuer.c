@@ -35,7 +35,7 @@ static const struct access_member members[] = {{"name", true}, {"issuer", true},
     {"types", false}, {"email", false}, {"clients", false}, {"scopes", false},
     {"id_tokens", false}, {"bound", false}, {"jwks", false},
     {"jwks_url", false}, {"discovery", false}, {"key_hosts", false},
-    {NULL, false}};
+    {"sign_in", false}, {NULL, false}};
 
 static const char *
 form_algorithm(const uint8_t *p, size_t n)

@@ -16,13 +16,13 @@
 #include "access_key.h"
 #include "bounds.h"
 #include "keys.h"
+#include "signin_fields.h"
 #include "tlv.h"
 
 enum { SENTENCE_MAX = 300 }; /* bytes of a run's own words */
 
-/* Says the run's own error. */
-static int
-run_failed(const struct doc *d, struct err *e)
+int
+keys_run_failed(const struct doc *d, struct err *e)
 {
 	const struct doc_node *content = doc_get(d, &d->node[0], "content");
 	const struct doc_node *text = NULL;
@@ -62,6 +62,41 @@ read_set(const struct doc_node *text, struct buf *fields, struct err *e)
 	return rc;
 }
 
+/* Reads how people sign in at this issuer. An address goes into a browser, so
+ * it is https and printable ASCII that needs no escape. The run has compared
+ * its host with those of the document, and admind does so again. */
+static void
+read_sign_in(
+    struct access_doc *a, const struct access_at *said, struct buf *fields)
+{
+	struct access_at at = access_get(a, said, "sign_in"), url, iss, fault;
+	static const char scheme[] = "https://";
+	bool good;
+
+	if (at.v == NULL || at.v->kind != DOC_OBJECT)
+		return;
+	url = access_get(a, &at, "url");
+	iss = access_get(a, &at, "iss");
+	fault = access_get(a, &at, "fault");
+	good = url.v != NULL && url.v->kind == DOC_STRING &&
+	    url.v->len < SIGN_IN_URL_MAX && url.v->len >= sizeof(scheme) &&
+	    memcmp(url.v->str, scheme, sizeof(scheme) - 1) == 0;
+	for (size_t i = 0; good && i < url.v->len; i++)
+		good = url.v->str[i] > ' ' && url.v->str[i] <= '~' &&
+		    strchr("\"#<>\\^`{|}", url.v->str[i]) == NULL;
+	if (good) {
+		tlv_put(fields, KEYS_SIGN_IN_URL, url.v->str, url.v->len);
+		access_put_u8(fields, KEYS_SIGN_IN_ISS,
+		    iss.v != NULL && iss.v->kind == DOC_TRUE);
+	} else if (fault.v != NULL && fault.v->kind == DOC_STRING &&
+	    fault.v->len > 0 && fault.v->len <= SENTENCE_MAX) {
+		tlv_put(fields, KEYS_SIGN_IN_FAULT, fault.v->str, fault.v->len);
+	} else {
+		tlv_puts(fields, KEYS_SIGN_IN_FAULT,
+		    "the issuer's metadata do not say where people sign in");
+	}
+}
+
 static int
 read_result(
     const struct doc *d, struct report *r, struct buf *fields, struct err *e)
@@ -75,7 +110,7 @@ read_result(
 		return err_set(e, FAILURE_INTERNAL, "the run said no object");
 	failed = doc_get(d, top.v, "isError");
 	if (failed != NULL && failed->kind == DOC_TRUE)
-		return run_failed(d, e);
+		return keys_run_failed(d, e);
 	said = access_get(&a, &top, "structuredContent");
 	if (said.v == NULL || said.v->kind != DOC_OBJECT)
 		return err_set(e, FAILURE_INTERNAL, "the run said no keys");
@@ -85,6 +120,7 @@ read_result(
 		return err_set(e, FAILURE_INTERNAL, "the run said no keys");
 	tlv_put_u64(
 	    fields, KEYS_MAX_AGE_S, access_number(&a, &age, UINT32_MAX, 0));
+	read_sign_in(&a, &said, fields);
 	return read_set(keys.v, fields, e);
 }
 

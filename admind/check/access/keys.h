@@ -11,4 +11,8 @@
  * of the answer, or the run's own words. */
 void check_keys(struct check *c, struct ipc_bytes result);
 
+/* Sets err to the run's own words, if its answer is an error (isError). Returns
+ * -1. */
+int keys_run_failed(const struct doc *, struct err *);
+
 #endif

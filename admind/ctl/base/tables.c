@@ -62,7 +62,7 @@ static const struct {
     {"administrators",
 	{"username", "role", "created_at", "created_by", "password_at"}},
     {"logins",
-	{"id", "username", "role", "source", "created_at", "seen_at",
+	{"id", "username", "role", "by", "source", "created_at", "seen_at",
 	    "idle_expires_at", "agent"}},
     {"passkeys",
 	{"id", "label", "algorithm", "role", "copied", "created_at",

@@ -235,6 +235,10 @@ describe(struct diff *d, struct json_object *o)
 	words(d, "; discovery ", member(o, "discovery"));
 	words(d, "; keys at ", member(o, "jwks_url"));
 	words(d, "; key_hosts ", member(o, "key_hosts"));
+	words(d, "; administrators sign in as client ",
+	    member(member(o, "sign_in"), "client_id"));
+	words(d, ", back to ", member(member(o, "sign_in"), "redirect"));
+	words(d, ", asking for ", member(member(o, "sign_in"), "scopes"));
 	words(d, "; scopes ", member(o, "scopes"));
 	words(d, "; allow ", member(o, "allow"));
 	words(d, "; deny ", member(o, "deny"));
@@ -282,38 +286,42 @@ diff_named(struct diff *d, const char *what, struct json_object *a,
 
 /* ---- rules ---- */
 
+/* The kind is "rule", or "administrators' rule". */
 static void
-rule(struct diff *d, char mark, size_t number, struct json_object *r)
+rule(struct diff *d, char mark, const char *kind, size_t number,
+    struct json_object *r)
 {
-	row(d, mark, "rule", "");
+	row(d, mark, kind, "");
 	buf_putf(d->out, " %zu:", number + 1);
 	words(d, " issuer ", member(r, "issuer"));
 	words(d, ", ", member(r, "claim"));
 	words(d, " ", member(r, "values"));
 	words(d, " -> set ", member(r, "set"));
+	words(d, " -> role ", member(r, "role"));
 	end(d);
 }
 
 /* Rules have no names, so a changed rule is one that goes and one that comes.
  * The first that fits wins: another order can give people other rights. */
 static void
-diff_rules(struct diff *d, struct json_object *a, struct json_object *b)
+diff_rules(struct diff *d, const char *kind, struct json_object *a,
+    struct json_object *b)
 {
 	unsigned before = d->n;
 
 	for (size_t i = 0; i < length(a); i++)
 		if (!has(b, json_object_array_get_idx(a, i)))
-			rule(d, '-', i, json_object_array_get_idx(a, i));
+			rule(d, '-', kind, i, json_object_array_get_idx(a, i));
 	for (size_t i = 0; i < length(b); i++)
 		if (!has(a, json_object_array_get_idx(b, i)))
-			rule(d, '+', i, json_object_array_get_idx(b, i));
+			rule(d, '+', kind, i, json_object_array_get_idx(b, i));
 	if (d->n == before && !equal(a, b) &&
 	    (length(a) > 0 || length(b) > 0)) {
-		row(d, '~', "rules: another order; the first that fits wins",
-		    "");
+		row(d, '~', kind, "");
+		buf_puts(d->out, "s: another order; the first that fits wins");
 		end(d);
 		for (size_t i = 0; i < length(b); i++)
-			rule(d, ' ', i, json_object_array_get_idx(b, i));
+			rule(d, ' ', kind, i, json_object_array_get_idx(b, i));
 	}
 }
 
@@ -322,7 +330,7 @@ static void
 diff_other(struct diff *d, struct json_object *a, struct json_object *b)
 {
 	static const char *const known[] = {
-	    "issuers", "rules", "permission_sets"};
+	    "issuers", "rules", "permission_sets", "administrators"};
 	struct json_object *const both[] = {a, b};
 
 	for (int i = 0; i < 2; i++) {
@@ -333,7 +341,7 @@ diff_other(struct diff *d, struct json_object *a, struct json_object *b)
 			struct json_object *v = member(both[1 - i], name);
 			bool list = false;
 
-			for (size_t k = 0; k < 3; k++)
+			for (size_t k = 0; k < 4; k++)
 				if (strcmp(name, known[k]) == 0 &&
 				    json_object_is_type(value, json_type_array))
 					list = true;
@@ -361,6 +369,8 @@ access_diff(struct json_object *old, struct json_object *new, struct buf *rows)
 	    "jwks");
 	diff_named(&d, "permission set", member(old, "permission_sets"),
 	    member(new, "permission_sets"), "");
-	diff_rules(&d, member(old, "rules"), member(new, "rules"));
+	diff_rules(&d, "rule", member(old, "rules"), member(new, "rules"));
+	diff_rules(&d, "administrators' rule", member(old, "administrators"),
+	    member(new, "administrators"));
 	return d.n;
 }

@@ -106,6 +106,13 @@ guard_cookie(const char *cookie, char half[LOGIN_HALF + 1])
 	    cookie, "mcpbox_session=", LOGIN_HALF, LOGIN_HALF, half);
 }
 
+int
+guard_signin(const char *cookie, char half[LOGIN_HALF + 1])
+{
+	return find_cookie(
+	    cookie, "mcpbox_signin=", LOGIN_HALF, LOGIN_HALF, half);
+}
+
 bool
 guard_half(const char *text, char half[LOGIN_HALF + 1])
 {

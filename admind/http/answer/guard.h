@@ -22,6 +22,8 @@ int guard_cookie(const char *cookie, char half[LOGIN_HALF + 1]);
 /* Reads the second half of a login's token from an X-CSRF-Token value. false:
  * the value has another form, and half is untouched. */
 bool guard_half(const char *text, char half[LOGIN_HALF + 1]);
+/* Reads the cookie of a sign-in by an issuer. Returns as guard_cookie. */
+int guard_signin(const char *cookie, char half[LOGIN_HALF + 1]);
 /* Reads the device's cookie. Returns as guard_cookie. */
 int guard_device(const char *cookie, char device[DEVICE_TEXT_MAX + 1]);
 /* True if this text may be put into a cookie as it is. */

@@ -27,6 +27,20 @@ void passkeys_get(struct call *);
 void passkeys_post(struct call *);
 void passkeys_challenge_post(struct call *);
 void passkeys_remove_post(struct call *);
+enum { LOGIN_SOURCE_LEN = 46 }; /* INET6_ADDRSTRLEN */
+/* Writes the client's address, without the port. */
+void login_source(struct call *, char out[LOGIN_SOURCE_LEN]);
+/* Tells whether the request came to the server's address. False: it came to the
+ * name localhost, and the call is answered. */
+bool login_at_the_address(struct call *);
+/* Takes LOGIN_OK, and answers with the login's two halves. */
+void login_done(struct call *, struct ipc_frame *);
+
+/* signin.c */
+void signin_get(struct call *);
+void signin_begin_post(struct call *);
+void signin_callback_get(struct call *);
+void signin_finish_post(struct call *);
 
 /* admins.c */
 void admin_post(struct call *);

@@ -15,7 +15,6 @@
 
 enum {
 	SMALL_MAX = 4096,
-	SOURCE_LEN = 46, /* INET6_ADDRSTRLEN */
 	/* The longest time for which browsers keep a cookie; the vault accepts
 	 * the device's cookie for the same time. */
 	DEVICE_AGE_S = 400 * 86400
@@ -23,8 +22,8 @@ enum {
 
 /* Copies the client's address without the port, which differs each time. The
  * address is never taken from a header, which anyone may write. */
-static void
-source_of(struct call *c, char out[SOURCE_LEN])
+void
+login_source(struct call *c, char out[LOGIN_SOURCE_LEN])
 {
 	const char *s = httpd_source(c->req), *colon = strrchr(s, ':');
 	size_t n = colon != NULL ? (size_t)(colon - s) : strlen(s);
@@ -33,8 +32,8 @@ source_of(struct call *c, char out[SOURCE_LEN])
 		s++;
 		n -= 2;
 	}
-	if (n >= SOURCE_LEN)
-		n = SOURCE_LEN - 1;
+	if (n >= LOGIN_SOURCE_LEN)
+		n = LOGIN_SOURCE_LEN - 1;
 	memcpy(out, s, n);
 	out[n] = '\0';
 }
@@ -94,8 +93,8 @@ set_device(struct httpd_req *req, struct ipc_bytes device)
 	explicit_bzero(text, sizeof(text));
 }
 
-static void
-logged_in(struct call *c, struct ipc_frame *f)
+void
+login_done(struct call *c, struct ipc_frame *f)
 {
 	struct ipc_login_ok ok;
 	uint64_t now_ms = now_us() / 1000;
@@ -153,8 +152,8 @@ optional(struct json_object *o, const char *name, struct ipc_bytes *out,
  * A page of ours is never at that name (page.c). Other clients are told here
  * which address to use (docs/decisions/0084).
  */
-static bool
-at_the_address(struct call *c)
+bool
+login_at_the_address(struct call *c)
 {
 	char fix[160];
 	const char *host, *port = "";
@@ -184,16 +183,16 @@ login_post(struct call *c)
 	static const char *const names[] = {
 	    "username", "password", "device", NULL};
 	const struct http1_request *r = httpd_request(c->req);
-	char source[SOURCE_LEN], device[DEVICE_TEXT_MAX + 1] = "";
+	char source[LOGIN_SOURCE_LEN], device[DEVICE_TEXT_MAX + 1] = "";
 	const char *cookie, *agent;
 	struct ipc_login msg = {0};
 	struct json_object *o;
 	unsigned count;
 	struct err e;
 
-	if (!at_the_address(c))
+	if (!login_at_the_address(c))
 		return;
-	source_of(c, source);
+	login_source(c, source);
 	if (body_parse(c, names, &o) < 0)
 		return;
 	msg.source = ipc_str(source);
@@ -209,7 +208,7 @@ login_post(struct call *c)
 	    optional(o, "device", &msg.device, &e) < 0)
 		problem_send(c, e.failure, e.text, NULL);
 	else
-		ask_vault(c, IPC_LOGIN, &msg, logged_in);
+		ask_vault(c, IPC_LOGIN, &msg, login_done);
 	json_object_put(o);
 }
 
@@ -274,11 +273,11 @@ proof_post(struct call *c)
 	static const char *const names[] = {"password", "assertion", NULL};
 	struct ipc_prove msg = {.token = ipc_str(c->token)};
 	struct passkeys_answer answer;
-	char source[SOURCE_LEN];
+	char source[LOGIN_SOURCE_LEN];
 	struct json_object *o;
 	struct err e;
 
-	source_of(c, source);
+	login_source(c, source);
 	msg.source = ipc_str(source);
 	if (body_parse(c, names, &o) < 0)
 		return;

@@ -33,6 +33,8 @@ json_login(struct jsonw *w, const struct session *s, bool current)
 	jsonw_kv_str(w, "id", id);
 	jsonw_kv_str(w, "username", s->username);
 	jsonw_kv_str(w, "role", s->role);
+	jsonw_kv_str(
+	    w, "by", s->by == SESSION_BY_ISSUER ? "issuer" : "password");
 	jsonw_kv_str(w, "source", s->from.source);
 	jsonw_kv_str(w, "agent", s->from.agent);
 	json_time(w, "created_at", s->created_ms);

@@ -11,6 +11,8 @@
 int logins_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* PROVE. */
 int prove_message(struct port *, struct ipc_peer *, struct ipc_frame *);
+/* SIGNIN_GRANT, SIGNIN_REDEEM, SIGNIN_HOLDS, SIGNIN_DROP. */
+int signin_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* LOGOUT, WHOAMI, SESSION_LOOKUP. */
 int tokens_message(struct port *, struct ipc_peer *, struct ipc_frame *);
 /* Answers with SESSION_INFO about a login, or UNAUTHENTICATED if s is NULL. */

@@ -18,6 +18,7 @@
 #include "sessions.h"
 #include "slots.h"
 #include "throttle.h"
+#include "tickets.h"
 #include "verifiers.h"
 
 enum {
@@ -56,6 +57,7 @@ struct vault {
 	struct verifiers *passkey_times;
 	struct challenges *challenges;
 	const char *rp_id, *origins; /* of passkeys: see ceremony.h */
+	struct tickets tickets;
 	size_t strangers; /* at most ATTEMPT_STRANGERS_MAX */
 	/* The change of an administrator that is under way, or NULL. */
 	const struct attempt *changing;

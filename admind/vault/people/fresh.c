@@ -28,6 +28,8 @@ static const struct {
     {IPC_PROVE, FRESH_NEVER},
     /* This brings the passkey itself. */
     {IPC_PASSKEY_ASSERT, FRESH_NEVER},
+    /* This makes a login, which begins unproven. */
+    {IPC_SIGNIN_REDEEM, FRESH_NEVER},
     /* These only read. */
     {IPC_WHOAMI, FRESH_NEVER},
     {IPC_LOGINS_GET, FRESH_NEVER},

@@ -157,6 +157,43 @@ sessions_cap(struct sessions *s, const struct session *what, const char *cap,
 }
 
 void
+sessions_based(struct sessions *s, const struct session *what,
+    const struct ipc_hash *basis)
+{
+	s->row[what - s->row].basis = *basis;
+}
+
+size_t
+sessions_keep(struct sessions *s, const struct ipc_hash *bases, size_t n)
+{
+	size_t ended = 0, i;
+
+	for (struct session *r = s->row; r < s->row + SESSIONS_MAX; r++) {
+		if (!r->live || r->by != SESSION_BY_ISSUER)
+			continue;
+		for (i = 0; i < n; i++)
+			if (memcmp(&bases[i], &r->basis, sizeof(r->basis)) == 0)
+				break;
+		if (i == n) {
+			end(r);
+			ended++;
+		}
+	}
+	return ended;
+}
+
+size_t
+sessions_by_issuer(struct sessions *s, uint64_t boot_ms)
+{
+	const struct session *r;
+	size_t n = 0;
+
+	for (size_t i = 0; (r = sessions_next(s, &i, boot_ms)) != NULL;)
+		n += r->by == SESSION_BY_ISSUER;
+	return n;
+}
+
+void
 sessions_prove(struct sessions *s, const struct session *what, uint64_t boot_ms)
 {
 	struct session *r = &s->row[what - s->row];

@@ -31,6 +31,8 @@ enum {
 	SESSIONS_NAME_MAX = 50,     /* with a password:
 				     * ^[a-zA-Z][a-zA-Z0-9_]{2,49}$ */
 	SESSIONS_USER_MAX = 65,     /* or NAME@ISSUER, of 32 characters each */
+	SESSIONS_BY_ISSUER_MAX = 128, /* admind may invent these: the others
+				       * always find room */
 	SESSIONS_ROLE_MAX = 16,
 	SESSIONS_SOURCE_MAX = 64, /* an address; a longer text is cut */
 	SESSIONS_AGENT_MAX = 128, /* a browser's name for itself; also cut */
@@ -80,6 +82,9 @@ struct session {
 	/* The role that the passkey of the last proof conveys at most; empty:
 	 * no such limit. */
 	char cap[SESSIONS_ROLE_MAX + 1];
+	/* BY_ISSUER: names the words of the access document that the login
+	 * comes from (tickets.h). */
+	struct ipc_hash basis;
 };
 
 struct sessions;
@@ -108,6 +113,14 @@ void sessions_complete(struct sessions *, const struct session *,
  * to `role`. */
 void sessions_cap(struct sessions *, const struct session *, const char *cap,
     const char *role);
+/* Notes the basis of a login BY_ISSUER. */
+void sessions_based(
+    struct sessions *, const struct session *, const struct ipc_hash *basis);
+/* Ends all logins BY_ISSUER whose basis is not among these n. Returns the
+ * number of logins that it ended. */
+size_t sessions_keep(struct sessions *, const struct ipc_hash *bases, size_t n);
+/* Counts the logins BY_ISSUER. */
+size_t sessions_by_issuer(struct sessions *, uint64_t boot_ms);
 /* Notes that the login's person has just proved to be there. Takes a result of
  * sessions_find. */
 void sessions_prove(

@@ -4,9 +4,11 @@ in a runner of its own that may connect to hosts of the access document alone.
     spec       {"url", "hosts"}, made by the vault from the sealed document:
                hosts are lines "tcp HOST PORT", the first that of the URL
     arguments  {"discovery"}: is the URL the issuer's, or that of its keys?
+               Or {"exchange"}: see mcpbox_signin.py
 
-The answer is the text of the JWK set as it came, with its age. The keys are
-read by admind-check, not here: this process has heard a stranger."""
+The answer is the text of the JWK set as it came, with its age, and with
+discovery how people sign in there. The keys are read by admind-check, not
+here: this process has heard a stranger."""
 
 import re
 import time
@@ -24,7 +26,13 @@ DOCUMENT_MAX = 64 << 10
 AGE_S = 3600
 AGE_MAX_S = 1 << 31
 
+_PLACES = {"jwks_uri": "keys are",
+           "authorization_endpoint": "authorization_endpoint is",
+           "token_endpoint": "token_endpoint is"}
 _AGE = re.compile(r'(?:^|[,\s])max-age="?([0-9]{1,10})"?(?=[,\s]|$)')
+_OURS = re.compile(
+    r"[?&](?:client_id|redirect_uri|response_type|response_mode|scope|state|"
+    r"nonce|code_challenge(?:_method)?|request(?:_uri)?)(?:=|&|$)")
 _NOT_KEPT = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?=[,\s=]|$)")
 
 
@@ -58,14 +66,16 @@ class Fetcher:
 
     def get(self, address):
         """The answer, whatever its status. Errors name the address."""
+        return self.ask("GET", address, {"Accept": "application/json"})
+
+    def ask(self, method, address, headers, **body):
         left = self.until - time.monotonic()
         try:
             if left <= 0:
                 raise mcpbox_http.Timeout("no whole answer in the time there "
                                           "is")
-            return mcpbox_http.request(
-                "GET", address, {"Accept": "application/json"}, timeout=left,
-                max_bytes=DOCUMENT_MAX)
+            return mcpbox_http.request(method, address, headers, **body,
+                                       timeout=left, max_bytes=DOCUMENT_MAX)
         except mcpbox_http.Timeout as e:
             raise mcpbox_drivers.Timeout(
                 f"{address}: {e} ({FETCH_S} s for all requests)") from None
@@ -74,21 +84,22 @@ class Fetcher:
         except mcpbox_http.Error as e:
             raise mcpbox_drivers.Upstream(f"{address}: {e}") from None
 
-    def may(self, address):
-        """Refuses an address of the keys that the document does not cover.
-        egress would refuse it, too; this says how it is mended."""
+    def may(self, found, member):
+        """An address of the metadata. Refuses one that the document does not
+        cover. egress would refuse it, too; this says how it is mended."""
         try:
-            u = mcpbox_http.url(address)
+            u = mcpbox_http.url(found.get(member))
         except mcpbox_http.BadRequest:
             raise mcpbox_drivers.Upstream(
-                "the issuer's metadata has no usable jwks_uri") from None
+                f"the issuer's metadata has no usable {member}") from None
         if u.scheme != "https":
             raise mcpbox_drivers.Upstream(
-                "the issuer's metadata has a jwks_uri without https")
+                f"the issuer's metadata has a {member} without https")
         if f"tcp {u.host} {u.port}" not in self.hosts:
             host = u.host if u.port == 443 else f"{u.host}:{u.port}"
+            there = _PLACES[member]
             raise mcpbox_drivers.MissingGrant(
-                f"the issuer's keys are at another host, {host}: if that is "
+                f"the issuer's {there} at another host, {host}: if that is "
                 "its own, add it to key_hosts of the issuer")
         return u.text
 
@@ -127,11 +138,37 @@ def metadata(fetcher, issuer):
                                   + "; ".join(faults))
 
 
+def sign_in(fetcher, found):
+    """How people sign in at this issuer, or why they can't. A fault here must
+    not cost the keys."""
+    methods = found.get("code_challenge_methods_supported")
+    try:
+        if isinstance(methods, list) and "S256" not in methods:
+            raise mcpbox_drivers.Upstream(
+                "the issuer's metadata has code challenges without S256")
+        fetcher.may(found, "token_endpoint")
+        url = fetcher.may(found, "authorization_endpoint")
+    except mcpbox_drivers.Failure as e:
+        return {"fault": str(e)}
+    # one of our own parameters there would be said twice
+    if "#" in url or _OURS.search(url):
+        return {"fault": "the issuer's metadata has no usable "
+                         "authorization_endpoint"}
+    return {"url": url, "iss": found.get(
+        "authorization_response_iss_parameter_supported") is True}
+
+
 def main(spec, arguments, secrets):
+    if "exchange" in arguments:
+        import mcpbox_signin
+        return mcpbox_signin.main(spec, arguments["exchange"])
     fetcher = Fetcher(spec["hosts"])
     address = spec["url"]
+    said_too = {}
     if arguments.get("discovery") is True:
-        address = fetcher.may(metadata(fetcher, address).get("jwks_uri"))
+        found = metadata(fetcher, address)
+        address = fetcher.may(found, "jwks_uri")
+        said_too = {"sign_in": sign_in(fetcher, found)}
     r = fetcher.get(address)
     if r.status != 200:
         raise mcpbox_drivers.Upstream(f"{address}: {said(r)}")
@@ -142,4 +179,4 @@ def main(spec, arguments, secrets):
                                       ) from None
     return mcpbox_drivers.Body({"content": [], "structuredContent": {
         "keys": keys, "max_age": age(r.headers.get("cache-control")),
-    }, "isError": False})
+        **said_too}, "isError": False})

@@ -28,6 +28,7 @@ OPERATIONS = {(m.upper(), p): op for p, ops in DOC["paths"].items() for m, op in
 #: /health answers 503 only while a process is away (test_early.py).
 #: What connects to another machine is answered in tests/egress.
 NOT_HERE = {("GET", "/health", "503"), ("GET", "/api/oauth/callback", "200"),
+            ("POST", "/api/signin/begin", "200"), ("POST", "/api/signin/finish", "200"),
             *(("POST", f"/api/sources/{{id}}/{what}", "200") for what in ("discover", "import", "authorise"))}
 CODE = "def main(n: int) -> int:\n    return n + %d\n"
 
@@ -157,6 +158,10 @@ def test_servers_and_tools(instance, api):
     api.go("POST", "/api/sources/{id}/import", source_id, body={"names": []}, status=400)
     api.go("GET", "/api/oauth/callback", query="?state=" + "x" * 43 + "&code=y&more=z", status=400)
     api.go("DELETE", "/api/sources/{id}", source_id)
+    assert api.value("GET", "/api/signin")["items"] == []
+    api.go("POST", "/api/signin/begin", body={"issuer": "home"}, status=404)
+    api.go("GET", "/api/signin/callback", query="?state=" + "x" * 118 + "&code=y&more=z", status=303)
+    api.go("POST", "/api/signin/finish", body={"state": "x"}, status=401)
     document = {"openapi": "3.0.3", "servers": [{"url": "https://api.example"}],
                 "paths": {"/a": {"get": {"operationId": "getA"}}, "/b": {"post": {"requestBody": {
                     "required": True, "content": {"image/png": {}}}}}}}

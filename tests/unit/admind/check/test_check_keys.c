@@ -10,6 +10,7 @@
 #include "jwt_key.h"
 #include "keys.h"
 #include "signer.h"
+#include "signin_fields.h"
 #include "tlv.h"
 #include "unit.h"
 
@@ -176,6 +177,66 @@ answers(void **state)
 	}
 }
 
+/* Says in which way people sign in, by an answer's member sign_in. */
+static void
+sign_in(void **state)
+{
+	static const struct {
+		const char *said, *url, *fault;
+		unsigned iss;
+	} rows[] = {
+	    {"{'url':'https://id.example/a?b=c','iss':true}",
+		"https://id.example/a?b=c", NULL, 1},
+	    {"{'url':'https://id.example/a','iss':'true'}",
+		"https://id.example/a", NULL, 0},
+	    {"{'fault':'no S256'}", NULL, "no S256", 0},
+	    {"{'url':'http://id.example/a'}", NULL, "do not say", 0},
+	    {"{'url':'https://id.example/a#b'}", NULL, "do not say", 0},
+	    {"{'url':'https://id.example/a b'}", NULL, "do not say", 0},
+	    {"{'url':'https://id.example/\\u00e4'}", NULL, "do not say", 0},
+	    {"{'url':'javascript:alert(1)'}", NULL, "do not say", 0},
+	    {"{'fault':''}", NULL, "do not say", 0},
+	    {"{}", NULL, "do not say", 0},
+	    {"1", NULL, NULL, 0},
+	};
+	struct check c;
+	struct tlv f;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text),
+		    "{'structuredContent':{'keys':'{\\'keys\\':[{\\'kty\\':"
+		    "\\'OKP\\',\\'crv\\':\\'Ed25519\\',\\'x\\':\\'"
+		    "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\\'}]}',"
+		    "'max_age':1,'sign_in':%s}}",
+		    rows[i].said);
+		signer_quote(text, quoted, sizeof(quoted));
+		check_keys(&c, ipc_str(quoted));
+		if (!c.ok)
+			fail_msg("%s: %s", rows[i].said, c.summary);
+		if (tlv_find(c.fields.p, c.fields.len, KEYS_SIGN_IN_URL, &f) ==
+		    1) {
+			assert_non_null(rows[i].url);
+			assert_int_equal(f.n, strlen(rows[i].url));
+			assert_memory_equal(f.p, rows[i].url, f.n);
+			assert_int_equal(tlv_find(c.fields.p, c.fields.len,
+					     KEYS_SIGN_IN_ISS, &f),
+			    1);
+			assert_int_equal(f.p[0], rows[i].iss);
+		} else {
+			assert_null(rows[i].url);
+		}
+		if (tlv_find(c.fields.p, c.fields.len, KEYS_SIGN_IN_FAULT,
+			&f) == 1) {
+			assert_non_null(rows[i].fault);
+			assert_non_null(memmem(
+			    f.p, f.n, rows[i].fault, strlen(rows[i].fault)));
+		} else {
+			assert_null(rows[i].fault);
+		}
+		check_free(&c);
+	}
+}
+
 /* ---- tokens ---- */
 
 /* The record of an issuer, with one fetched key or none. */
@@ -289,6 +350,7 @@ main(void)
 	    cmocka_unit_test(good_sets),
 	    cmocka_unit_test(bad_sets),
 	    cmocka_unit_test(answers),
+	    cmocka_unit_test(sign_in),
 	    cmocka_unit_test(tokens),
 	};
 

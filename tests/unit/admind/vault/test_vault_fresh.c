@@ -33,6 +33,7 @@ static const struct {
     {IPC_PASSKEY_ASSERT, FRESH_NEVER, "it brings the passkey"},
     {IPC_PASSKEY_CHALLENGE, FRESH_NEVER, "it gives nothing away"},
     {IPC_PASSKEYS_GET, FRESH_NEVER, "it reads"},
+    {IPC_SIGNIN_REDEEM, FRESH_NEVER, "it makes a login, unproven"},
     {IPC_WHOAMI, FRESH_NEVER, "it reads"},
     {IPC_LOGINS_GET, FRESH_NEVER, "it reads"},
     {IPC_POLICY_GET, FRESH_NEVER, "it reads"},
@@ -55,6 +56,9 @@ static const struct {
     {IPC_OPENAPI_IMPORT, "it makes drafts, which need an approval"},
     {IPC_SOURCE_RUN, "it makes drafts, which need an approval"},
     {IPC_OAUTH_CALLBACK, "it ends what SOURCE_RUN began"},
+    {IPC_SIGNIN_LIST, "it reads"},
+    {IPC_SIGNIN_BEGIN, "it reads"},
+    {IPC_SIGNIN_BACK, "it ends in a login, unproven"},
     {IPC_TOKEN_CREATE, "admind makes API tokens by itself"},
     {IPC_TOKEN_REVOKE, "it takes away"},
 };
