@@ -11,6 +11,7 @@
 #include "jwt.h"
 #include "jwt_key.h"
 #include "keys.h"
+#include "sent.h"
 #include "log.h"
 #include "proc.h"
 #include "service.h"
@@ -70,6 +71,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_access access;
 		struct ipc_check_jwt jwt;
 		struct ipc_check_keys keys;
+		struct ipc_check_sent sent;
 	} m;
 	struct jwt_question jwt;
 	struct check c;
@@ -138,6 +140,9 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		break;
 	case IPC_CHECK_KEYS:
 		check_keys(&c, m.keys.result);
+		break;
+	case IPC_CHECK_SENT:
+		check_sent(&c, m.sent.result);
 		break;
 	case IPC_CHECK_JWT:
 		n = m.jwt.token_len;

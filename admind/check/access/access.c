@@ -16,6 +16,7 @@
 #include "access_issuer.h"
 #include "access_read.h"
 #include "bounds.h"
+#include "telemetry.h"
 #include "tlv.h"
 
 enum {
@@ -180,7 +181,7 @@ document(struct access_doc *a)
 {
 	static const struct access_member members[] = {{"resource", false},
 	    {"issuers", false}, {"rules", false}, {"permission_sets", false},
-	    {NULL, false}};
+	    {"telemetry", false}, {NULL, false}};
 	const struct access_at top = {.v = &a->d->node[0], .root = true};
 	struct access_at resource, issuers, rules, sets, one;
 	uint32_t n;
@@ -216,6 +217,8 @@ document(struct access_doc *a)
 		set(a, &one);
 		unique(a, &sets, i, "name");
 	}
+	one = access_get(a, &top, "telemetry");
+	telemetry_read(a, &one);
 }
 
 void

@@ -16,6 +16,9 @@ const char *access_form_issuer(const uint8_t *, size_t);
 const char *access_form_jwks_url(const uint8_t *, size_t);
 /* A host that a run may reach: name, address or [IPv6], perhaps with a port. */
 const char *access_form_key_host(const uint8_t *, size_t);
+/* The address of a collector: https, or http to an address of the local network
+ * or of this machine; no slash at its end. */
+const char *access_form_collector(const uint8_t *, size_t);
 /* The name of an issuer or a permission set. */
 const char *access_form_name(const uint8_t *, size_t);
 /* An audience: a URL, or the tag of an application. */

@@ -20,9 +20,8 @@
 
 enum { SENTENCE_MAX = 300 }; /* bytes of a run's own words */
 
-/* Says the run's own error. */
-static int
-run_failed(const struct doc *d, struct err *e)
+int
+keys_run_failed(const struct doc *d, struct err *e)
 {
 	const struct doc_node *content = doc_get(d, &d->node[0], "content");
 	const struct doc_node *text = NULL;
@@ -75,7 +74,7 @@ read_result(
 		return err_set(e, FAILURE_INTERNAL, "the run said no object");
 	failed = doc_get(d, top.v, "isError");
 	if (failed != NULL && failed->kind == DOC_TRUE)
-		return run_failed(d, e);
+		return keys_run_failed(d, e);
 	said = access_get(&a, &top, "structuredContent");
 	if (said.v == NULL || said.v->kind != DOC_OBJECT)
 		return err_set(e, FAILURE_INTERNAL, "the run said no keys");

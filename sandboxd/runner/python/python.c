@@ -554,11 +554,12 @@ static bool
 known(const struct ipc_execute *e)
 {
 	return e->source_len <= e->code.n && e->kind >= CONTEXT_TOOL &&
-	    e->kind <= CONTEXT_KEYS && e->kind != CONTEXT_GRANTS &&
-	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_KEYS &&
+	    e->kind <= CONTEXT_TELEMETRY && e->kind != CONTEXT_GRANTS &&
+	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_TELEMETRY &&
 	    (e->kind != CONTEXT_COMPILE || e->driver == DRIVER_CODE) &&
 	    (e->kind == CONTEXT_MODULE) == (e->driver == DRIVER_MODULE) &&
-	    (e->kind == CONTEXT_KEYS) == (e->driver == DRIVER_KEYS);
+	    (e->kind == CONTEXT_KEYS) == (e->driver == DRIVER_KEYS) &&
+	    (e->kind == CONTEXT_TELEMETRY) == (e->driver == DRIVER_TELEMETRY);
 }
 
 int
