@@ -21,6 +21,7 @@
 #include "records.h"
 #include "regrant.h"
 #include "tasks.h"
+#include "telemetry_send.h"
 #include "tokens.h"
 
 enum {
@@ -83,6 +84,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	limits_tick(a);
 	installs_tick(a);
 	key_fetch_tick(a);
+	telemetry_send_tick(a);
 	if (a->announce_again)
 		catalogue_announce(a, NULL, NULL);
 	if (a->regrant_again)
