@@ -15,6 +15,7 @@
  * Nothing waits for this. The queue is in the database and has a bound; this
  * process has one batch in memory.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

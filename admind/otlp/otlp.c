@@ -1,6 +1,7 @@
 /* The envelope of OTLP, and attributes. See otlp.h. */
 #include "otlp.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *

@@ -5,6 +5,7 @@
  * has a bound: the first tools that are called have a name, the others are
  * together.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "otlp.h"

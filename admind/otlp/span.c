@@ -6,6 +6,7 @@
  * traceparent is not asked: a client must not choose which of its calls an
  * administrator sees.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "crypto.h"
