@@ -54,6 +54,7 @@ struct sending {
 	struct admind *a;
 	struct ipc_id claim;
 	struct pg_result *rows;
+	unsigned document; /* otlp_state.documents at its beginning */
 	int posts;
 	bool spans; /* the first of them */
 };
@@ -110,12 +111,17 @@ again(struct otlp_state *s, uint64_t ms)
 	s->next_ms = now_boot_ms() + ms + ms * random.b[0] / 2048;
 }
 
+/* Notes a fault of a run; of one for another document's collector it says
+ * nothing about this one's. */
 static void
-fault(struct otlp_state *s, struct ipc_bytes why, uint64_t ms)
+fault(const struct sending *x, struct ipc_bytes why, uint64_t ms)
 {
+	struct otlp_state *s = x->a->access->telemetry;
 	size_t n = why.n < sizeof(s->why) - 1 ? why.n : sizeof(s->why) - 1;
 	bool news = s->why[0] == '\0';
 
+	if (x->document != s->documents)
+		return;
 	s->failures++;
 	memcpy(s->why, why.p, n);
 	s->why[n] = '\0';
@@ -128,7 +134,7 @@ fault(struct otlp_state *s, struct ipc_bytes why, uint64_t ms)
 static void
 failed(struct sending *x, struct ipc_bytes why)
 {
-	fault(x->a->access->telemetry, why, 0);
+	fault(x, why, 0);
 	end(x, "back");
 }
 
@@ -143,16 +149,18 @@ sent(struct sending *x, const struct said *said, uint64_t every_s)
 {
 	struct otlp_state *s = x->a->access->telemetry;
 
-	if (s->why[0] != '\0')
-		log_event(LOG_LV_INFO, "telemetry", "is sent again");
-	s->why[0] = '\0';
-	s->failures = 0;
-	s->sent_us = now_us();
-	s->next_ms = now_boot_ms() + (is_full(x) ? 0 : every_s * 1000);
 	if (said->rejected > 0)
 		log_event(LOG_LV_WARN, "telemetry",
 		    "the collector left out %llu spans or points",
 		    (unsigned long long)said->rejected);
+	if (x->document == s->documents) {
+		if (s->why[0] != '\0')
+			log_event(LOG_LV_INFO, "telemetry", "is sent again");
+		s->why[0] = '\0';
+		s->failures = 0;
+		s->sent_us = now_us();
+		s->next_ms = now_boot_ms() + (is_full(x) ? 0 : every_s * 1000);
+	}
 	end(x, "sent");
 }
 
@@ -192,7 +200,7 @@ judge(struct sending *x, const struct said *said)
 			: ACCESS_EVERY_S);
 		return;
 	}
-	fault(s, said->why.n > 0 ? said->why : ipc_str("nothing was sent"),
+	fault(x, said->why.n > 0 ? said->why : ipc_str("nothing was sent"),
 	    may_retry(said->status) ? said->retry_s * 1000 : 0);
 	end(x, went ? "sent" : is_useless(said->status) ? "dropped" : "back");
 }
@@ -348,6 +356,7 @@ follow(struct otlp_state *s, const struct telemetry *to, uint64_t start_us)
 	buf_put(&s->source, to->record.p, to->record.n);
 	if (s->counts.start_us == 0)
 		s->counts.start_us = start_us;
+	s->documents++;
 	s->failures = 0;
 	s->next_ms = 0;
 	s->sent_us = 0;
@@ -374,6 +383,7 @@ telemetry_send_tick(struct admind *a)
 		return;
 	s->running = true;
 	sending->a = a;
+	sending->document = s->documents;
 	id_random(&sending->claim);
 	db_params_init(&p);
 	db_p_id(&p, &sending->claim);

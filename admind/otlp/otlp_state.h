@@ -13,6 +13,7 @@ enum { OTLP_WHY_MAX = 320 };
 
 struct otlp_state {
 	struct buf source;      /* the record of the document; empty: none */
+	unsigned documents;     /* collectors of documents so far */
 	bool running;           /* a run is under way */
 	unsigned failures;      /* runs in a row that did not send all */
 	uint64_t next_ms;       /* since boot: when the next run is due */
