@@ -89,6 +89,8 @@ struct otlp_series {
 /* Counts of ended calls since start_us. */
 struct otlp_counts {
 	uint64_t start_us;
+	char tool[OTLP_TOOLS_MAX][OTLP_NAME_MAX + 1]; /* those with a name */
+	unsigned ntools;
 	struct otlp_series series[OTLP_SERIES_MAX];
 	unsigned n;
 };

@@ -60,23 +60,18 @@ find(struct otlp_counts *t, enum otlp_method method, const char *tool,
 	return s;
 }
 
-/* Tells whether the tool has a name of its own, or may get one. */
+/* Tells whether the tool has a name of its own. Gives it one if there is room.
+ */
 static bool
-named(const struct otlp_counts *t, const char *tool)
+named(struct otlp_counts *t, const char *tool)
 {
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < t->n; i++) {
-		bool first = true;
-
-		if (strcmp(t->series[i].tool, tool) == 0)
+	for (unsigned i = 0; i < t->ntools; i++)
+		if (strcmp(t->tool[i], tool) == 0)
 			return true;
-		for (unsigned k = 0; k < i && first; k++)
-			first =
-			    strcmp(t->series[k].tool, t->series[i].tool) != 0;
-		n += first;
-	}
-	return n < OTLP_TOOLS_MAX;
+	if (t->ntools == OTLP_TOOLS_MAX)
+		return false;
+	memcpy(t->tool[t->ntools++], tool, strlen(tool) + 1);
+	return true;
 }
 
 void

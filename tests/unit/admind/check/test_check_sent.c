@@ -97,8 +97,8 @@ answers(void **state)
 		    "'why':''"),
 	    true, "1=2;2=200;3=0;4=0;");
 	answer(SAID("'sent':1,'status':503,'retry_after':7,'rejected':3,"
-		    "'why':'HTTP 503'"),
-	    true, "1=1;2=503;3=7;4=3;5=HTTP 503;");
+		    "'why':'it says 503'"),
+	    true, "1=1;2=503;3=7;4=3;5=it says 503;");
 	answer(SAID(""), true, "1=0;2=0;3=0;4=0;");
 	answer(SAID("'sent':3"), false, "the run's answer");
 	answer(SAID("'status':1000"), false, "the run's answer");
