@@ -476,25 +476,30 @@ static void
 telemetry_json(const struct access *x, struct jsonw *w)
 {
 	const struct otlp_state *s = x != NULL ? x->telemetry : NULL;
-	uint64_t boot = now_boot_ms();
+	uint64_t boot = now_boot_ms(), wait;
+	struct ipc_bytes record;
+	bool begun; /* the tick has seen this document */
 
 	jsonw_name(w, "telemetry");
 	if (s == NULL || x->now == NULL || x->now->telemetry.url.n == 0) {
 		jsonw_null(w);
 		return;
 	}
+	record = x->now->telemetry.record;
+	begun = s->source.len == record.n &&
+	    memcmp(s->source.p, record.p, record.n) == 0;
+	wait = begun && s->next_ms > boot ? s->next_ms - boot : 0;
 	jsonw_obj(w);
 	jsonw_kv_strn(
 	    w, "endpoint", x->now->telemetry.url.p, x->now->telemetry.url.n);
-	json_kv_time(w, "sent_at", s->sent_us);
-	json_kv_time(w, "next_at",
-	    now_us() + (s->next_ms > boot ? s->next_ms - boot : 0) * 1000);
+	json_kv_time(w, "sent_at", begun ? s->sent_us : 0);
+	json_kv_time(w, "next_at", now_us() + wait * 1000);
 	jsonw_kv_int(w, "spans", (int64_t)s->spans);
 	jsonw_kv_int(w, "waiting", (int64_t)s->waiting);
 	jsonw_kv_int(w, "dropped", (int64_t)s->dropped);
 	jsonw_kv_int(w, "rejected", (int64_t)s->rejected);
 	jsonw_name(w, "error");
-	if (s->why[0] != '\0')
+	if (begun && s->why[0] != '\0')
 		jsonw_strn(w, s->why, strlen(s->why));
 	else
 		jsonw_null(w);
