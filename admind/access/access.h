@@ -42,7 +42,7 @@ struct access {
 	/* Its document and seal, for runs that fetch keys. */
 	struct buf document, seal;
 	struct keysets keysets;       /* of `now` */
-	struct otlp_state *telemetry; /* how sending goes (otlp_state.h) */
+	struct otlp_state *telemetry; /* otlp_state.h */
 
 	/* The newest row, as last read. */
 	bool stored; /* there is one */

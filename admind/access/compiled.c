@@ -5,6 +5,7 @@
 #include "listener.h"
 #include "permit.h"
 #include "rules.h"
+#include "telemetry_fields.h"
 #include "tlv.h"
 
 enum { LEEWAY_MAX_S = 300, MAX_AGE_MAX_S = 86400, US = 1000 * 1000 };
@@ -266,7 +267,8 @@ read_telemetry(struct compiled *c, struct ipc_bytes record, struct err *err)
 			tlv_u64(&f, &t->every_s) == -1))
 			return malformed(err);
 	if (got == -1 || !url_ok(t->url) || (!t->spans && !t->metrics) ||
-	    t->every_s < ACCESS_EVERY_MIN_S || t->every_s > ACCESS_EVERY_MAX_S)
+	    t->every_s < TELEMETRY_EVERY_MIN_S ||
+	    t->every_s > TELEMETRY_EVERY_MAX_S)
 		return malformed(err);
 	return 0;
 }

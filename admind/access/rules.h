@@ -48,7 +48,7 @@ struct access_set {
 	int64_t per_minute; /* calls of each principal; 0: the usual limit */
 };
 
-/* Where telemetry goes to (docs/decisions/0107). */
+/* The collector of telemetry (docs/decisions/0107). */
 struct telemetry {
 	struct ipc_bytes record, url; /* empty: nothing is sent */
 	bool spans, metrics, principals;

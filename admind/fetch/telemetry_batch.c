@@ -79,7 +79,7 @@ put_spans(
 {
 	struct otlp_call c;
 
-	otlp_begin(w, who, "Spans");
+	otlp_begin(w, who, true);
 	for (int i = 0; i < telemetry_batch_calls(rows); i++) {
 		read_call(&c, rows, i);
 		otlp_span(w, who, &c);
@@ -102,7 +102,7 @@ put_metrics(struct jsonw *w, const struct otlp_who *who, struct admind *a)
 			refused[n++] = (struct otlp_number){
 			    failure_info((enum failure)i)->name,
 			    a->metrics->refused[i]};
-	otlp_begin(w, who, "Metrics");
+	otlp_begin(w, who, false);
 	otlp_durations(w, &s->counts, now);
 	otlp_numbers(w, "mcpbox.calls.running", "{call}",
 	    "Calls that the sandbox answers for.", false, &running, 1, 0, now);

@@ -25,6 +25,7 @@
 #include "log.h"
 #include "own_run.h"
 #include "telemetry_batch.h"
+#include "telemetry_fields.h"
 #include "telemetry_send.h"
 
 enum {
@@ -56,10 +57,10 @@ struct sending {
 	struct pg_result *rows;
 	unsigned document; /* otlp_state.documents at its beginning */
 	int posts;
-	bool spans; /* the first of them */
+	bool spans; /* the first post has spans */
 };
 
-/* What the collector said. */
+/* The answer of the collector. */
 struct said {
 	uint64_t sent, status, retry_s, rejected;
 	struct ipc_bytes why;
@@ -197,7 +198,7 @@ judge(struct sending *x, const struct said *said)
 		sent(x, said,
 		    now != NULL && now->telemetry.url.n > 0
 			? now->telemetry.every_s
-			: ACCESS_EVERY_S);
+			: TELEMETRY_EVERY_USUAL_S);
 		return;
 	}
 	fault(x, said->why.n > 0 ? said->why : ipc_str("nothing was sent"),
@@ -342,7 +343,7 @@ took(void *arg, const struct pg_result *rows, const struct err *err)
 	buf_free(&args);
 }
 
-/* Begins anew with the collector of another document. */
+/* Begins again with the collector of another document. */
 static void
 follow(struct otlp_state *s, const struct telemetry *to, uint64_t start_us)
 {

@@ -48,8 +48,8 @@ otlp_call_attrs(struct jsonw *w, enum otlp_method method, struct ipc_bytes tool,
 	otlp_attr(w, "mcp.method.name", ipc_str(otlp_method_name(method)));
 	if (method == OTLP_TOOL)
 		otlp_attr(w, "gen_ai.operation.name", ipc_str("execute_tool"));
-	/* The name of a resource is none of the conventions' names, and its
-	 * URI may have arguments in it. */
+	/* The conventions have no name of a resource, and its URI may have
+	 * arguments in it. */
 	if (tool.n > 0 && method != OTLP_RESOURCE)
 		otlp_attr(w,
 		    method == OTLP_TOOL ? "gen_ai.tool.name"
@@ -59,12 +59,11 @@ otlp_call_attrs(struct jsonw *w, enum otlp_method method, struct ipc_bytes tool,
 		otlp_attr(w, "error.type", failure);
 }
 
-/* Opens {"resourceWHAT": [{"resource": ..., "scopeWHAT": [{"scope": ...,
- * "what": [ */
+/* Opens {"resourceSpans": [{"resource": {...}, "scopeSpans": [{"scope": {...},
+ * "spans": [ */
 void
-otlp_begin(struct jsonw *w, const struct otlp_who *who, const char *what)
+otlp_begin(struct jsonw *w, const struct otlp_who *who, bool spans)
 {
-	bool spans = strcmp(what, "Spans") == 0;
 
 	jsonw_obj(w);
 	jsonw_name(w, spans ? "resourceSpans" : "resourceMetrics");

@@ -3,9 +3,9 @@
  * docs/specification.md, "JSON Protobuf Encoding"), with the names of the
  * semantic conventions for MCP. No I/O and no clock.
  *
- *  span.c     an ended call as a span
- *  series.c   counts and durations of ended calls, as metrics
- *  otlp.c     the envelope and the attributes
+ *  otlp_span.c    an ended call as a span
+ *  otlp_series.c  counts and durations of ended calls, as metrics
+ *  otlp.c         the envelope and the attributes
  *
  * No field of struct otlp_call can carry arguments, output, the text of an
  * error or the URI of a resource, so none can leave by it
@@ -50,7 +50,7 @@ struct otlp_call {
 	struct ipc_bytes tool;    /* exposed name */
 	struct ipc_bytes server;  /* empty: none */
 	struct ipc_bytes outcome; /* as records have it */
-	struct ipc_bytes failure; /* our name of it; empty: none */
+	struct ipc_bytes failure; /* our name; empty: done */
 	struct ipc_bytes listener, principal;
 	struct ipc_bytes protocol; /* untrusted */
 	struct ipc_bytes version;  /* hash of the version, or empty */
@@ -58,8 +58,8 @@ struct otlp_call {
 };
 
 /* ---- otlp.c ---- */
-/* Opens and closes the text of a request. what: "Spans" or "Metrics". */
-void otlp_begin(struct jsonw *, const struct otlp_who *, const char *what);
+/* Opens and closes the text of a request: of spans, or of metrics. */
+void otlp_begin(struct jsonw *, const struct otlp_who *, bool spans);
 void otlp_end(struct jsonw *);
 /* Writes one attribute into an open array. */
 void otlp_attr(struct jsonw *, const char *key, struct ipc_bytes value);
@@ -73,13 +73,13 @@ void otlp_call_attrs(struct jsonw *, enum otlp_method, struct ipc_bytes tool,
     struct ipc_bytes failure);
 const char *otlp_method_name(enum otlp_method);
 
-/* ---- span.c ---- */
+/* ---- otlp_span.c ---- */
 /* Writes a call as a span into an open array. Its ids follow from the record's
  * id, so a span that is sent twice is the same span. */
 void otlp_span(
     struct jsonw *, const struct otlp_who *, const struct otlp_call *);
 
-/* ---- series.c ---- */
+/* ---- otlp_series.c ---- */
 struct otlp_series {
 	enum otlp_method method;
 	char tool[OTLP_NAME_MAX + 1], failure[OTLP_NAME_MAX + 1];

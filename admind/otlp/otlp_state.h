@@ -1,4 +1,4 @@
-/* How the sending of telemetry goes. telemetry_send.c keeps it; people read it
+/* The state of sending telemetry. telemetry_send.c keeps it; people read it
  * with the access document. */
 #ifndef OTLP_STATE_H
 #define OTLP_STATE_H

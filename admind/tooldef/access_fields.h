@@ -25,11 +25,6 @@ enum {
 	ACCESS_NAME_MAX = 32,      /* an issuer's or a set's name */
 	ACCESS_VALUE_MAX = 254,    /* an e-mail address, RFC 5321 */
 	ACCESS_RATE_MAX = 6000000, /* calls a minute, as rate_limits has them */
-	/* Seconds between two exports. Each is a run with a record of its own,
-	 * and a collector's dashboards want a value each minute or two. */
-	ACCESS_EVERY_MIN_S = 10,
-	ACCESS_EVERY_MAX_S = 300,
-	ACCESS_EVERY_S = 30,
 	/* Bounds of a token. */
 	JWT_MAX = 8 * 1024,  /* bytes; proxies allow about as much */
 	JWT_SUB_MAX = 200,   /* "oidc:" NAME ":" SUB fits a principal */
@@ -45,31 +40,11 @@ enum {
 
 /* CHECK_ACCESS. */
 enum access_field {
-	ACCESS_RESOURCE = 1, /* our https URL, path /mcp; absent: no issuers */
-	ACCESS_ISSUER = 2,   /* record of enum issuer_field */
-	ACCESS_RULE = 3,     /* record of enum rule_field */
-	ACCESS_SET = 4,      /* record of enum set_field */
-	/* record of enum telemetry_field; absent: nothing is exported */
-	ACCESS_TELEMETRY = 20
-};
-
-enum telemetry_field {
-	TELEMETRY_URL = 1,        /* without a slash at its end */
-	TELEMETRY_HOST = 2,       /* a further host, as the document has it */
-	TELEMETRY_SPANS = 3,      /* u8, 0 or 1 */
-	TELEMETRY_METRICS = 4,    /* u8, 0 or 1 */
-	TELEMETRY_PRINCIPALS = 5, /* u8, 0 or 1: spans name principals */
-	TELEMETRY_EVERY_S = 6     /* u64, ACCESS_EVERY_MIN_S to _MAX_S */
-};
-
-/* CHECK_SENT. */
-enum sent_field {
-	SENT_COUNT = 1,    /* u64: requests that the collector took, of those
-			    * that the run had */
-	SENT_STATUS = 2,   /* u64: HTTP status of the last answer; 0: none */
-	SENT_RETRY_S = 3,  /* u64: its Retry-After; 0: none */
-	SENT_REJECTED = 4, /* u64: spans and points that it says it left out */
-	SENT_WHY = 5       /* text of a fault; absent: none */
+	ACCESS_RESOURCE = 1,  /* our https URL, path /mcp; absent: no issuers */
+	ACCESS_ISSUER = 2,    /* record of enum issuer_field */
+	ACCESS_RULE = 3,      /* record of enum rule_field */
+	ACCESS_SET = 4,       /* record of enum set_field */
+	ACCESS_TELEMETRY = 20 /* record of telemetry_fields.h; or absent */
 };
 
 enum issuer_field {

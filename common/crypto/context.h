@@ -88,8 +88,8 @@ enum context_tag {
 	 * the vault makes CTX_SPEC and the hosts. */
 	CTX_ACCESS_SEAL = 39,     /* seal of the access document */
 	CTX_ACCESS_DOCUMENT = 40, /* it, as JSON */
-	CTX_KEYS_URL = 41, /* the issuer, the address of its keys, or the
-			    * collector: text of the document */
+	CTX_KEYS_URL = 41,        /* the issuer, the address of its keys, or the
+				   * collector: text of the document */
 	CTX_KEYS_HOST =
 	    42, /* a further host: text of the document; any number */
 	/* The number of the next tag. A new tag is written above this line. */

@@ -1,6 +1,6 @@
 -- 0013: ended calls wait in a queue until a run of ours has sent them to the
 -- collector of the access document (docs/decisions/0107;
--- tests/database/test_telemetry.py).
+-- tests/database/access/test_telemetry.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
 -- Ended calls that no collector has yet. Several nodes take rows from the front;

@@ -253,7 +253,7 @@ access_form_key_host(const uint8_t *p, size_t n)
 }
 
 /* Tells whether the host is written as an address of a local network or of this
- * machine (RFC 1918, RFC 4193, loopback). A name is none, wherever it leads. */
+ * machine (RFC 1918, RFC 4193, loopback). A name never is one. */
 static bool
 is_local(const struct url *u)
 {

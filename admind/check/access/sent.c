@@ -3,12 +3,13 @@
  *
  * The run heard a collector, which may be anybody. Whoever controls the run can
  * say that spans arrived which did not, and can make admind wait; admind bounds
- * the wait. Nothing else follows from these numbers. The text is shown to
- * administrators, who get it escaped.
+ * the wait. Nothing else follows from these numbers. Administrators see the
+ * text escaped.
  */
 #include "access_read.h"
 #include "keys.h"
 #include "sent.h"
+#include "telemetry_fields.h"
 #include "tlv.h"
 
 enum {

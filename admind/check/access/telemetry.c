@@ -4,13 +4,14 @@
  * This member decides where records leave this machine to. The vault finds the
  * address in the sealed text again, as the member "endpoint" (fetch.c there),
  * so it must be written without escapes. Without TLS anybody on the way could
- * read what leaves, so http is for addresses of the local network and of this
- * machine that stand there themselves: a name could lead elsewhere tomorrow.
+ * read the records, so http is for addresses of the local network and of this
+ * machine: a name could lead elsewhere tomorrow.
  */
 #include "telemetry.h"
 
 #include "access_form.h"
 #include "access_source.h"
+#include "telemetry_fields.h"
 #include "tlv.h"
 
 enum { RECORD_MAX = 16 * 1024 }; /* 9 addresses of 512 bytes */
@@ -18,7 +19,7 @@ enum { RECORD_MAX = 16 * 1024 }; /* 9 addresses of 512 bytes */
 static void
 hosts(struct access_doc *a, const struct access_at *at, struct buf *record)
 {
-	static const struct access_list list = {1, ACCESS_KEY_HOSTS_MAX,
+	static const struct access_list list = {1, TELEMETRY_HOSTS_MAX,
 	    access_form_key_host,
 	    "must have an entry: leave it out for the endpoint's host alone"};
 
@@ -73,8 +74,9 @@ telemetry_read(struct access_doc *a, const struct access_at *t)
 	at = access_get(a, t, "principals");
 	access_put_u8(&record, TELEMETRY_PRINCIPALS, access_bool(a, &at));
 	at = access_get(a, t, "every_seconds");
-	every = access_number(a, &at, ACCESS_EVERY_MAX_S, ACCESS_EVERY_S);
-	if (every < ACCESS_EVERY_MIN_S)
+	every = access_number(
+	    a, &at, TELEMETRY_EVERY_MAX_S, TELEMETRY_EVERY_USUAL_S);
+	if (every < TELEMETRY_EVERY_MIN_S)
 		access_fault(a, &at, "must be 10 or more");
 	tlv_put_u64(&record, TELEMETRY_EVERY_S, every);
 	access_put_record(a, ACCESS_TELEMETRY, &record);

@@ -21,8 +21,8 @@ enum { FETCH_HOSTS_MAX = 8 }; /* as in the access document (access_fields.h) */
 int fetch_put(struct buf *out, const struct keys *, struct access *newest,
     struct ipc_bytes material, struct err *);
 /*
- * Adds the same for a run that sends telemetry. CTX_KEYS_URL must be the text of
- * a member "endpoint" of the document, so no other address gets what the run
+ * Adds the same for a run that sends telemetry. CTX_KEYS_URL must be the text
+ * of a member "endpoint" of the document, so no other address gets what the run
  * sends. http is allowed for it. Errors as of fetch_put().
  */
 int fetch_post(struct buf *out, const struct keys *, struct access *newest,

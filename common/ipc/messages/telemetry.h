@@ -1,6 +1,6 @@
 /*
- * Messages about telemetry (docs/decisions/0107): what a run of ours, which sent
- * spans and metrics to a collector, says of it.
+ * Messages about telemetry (docs/decisions/0107): the word of a run of ours
+ * that sent spans and metrics.
  */
 #ifndef IPC_MESSAGES_TELEMETRY_H
 #define IPC_MESSAGES_TELEMETRY_H

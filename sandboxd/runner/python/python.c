@@ -4,8 +4,7 @@
  *
  * The harness reaches the channel only through the functions of the module
  * _mcpbox below. This rule keeps the code in order and protects nothing: a tool
- * holds the descriptor itself and can write frames to it. All those frames
- * count for the tool's own call.
+ * holds the descriptor itself. All its frames count for its own call.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -4,6 +4,7 @@
 #include "access_fields.h"
 #include "sent.h"
 #include "signer.h"
+#include "telemetry_fields.h"
 #include "tlv.h"
 #include "unit.h"
 

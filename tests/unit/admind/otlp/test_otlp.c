@@ -237,7 +237,7 @@ the_largest(void **state)
 	buf_init(&body, ARGUMENTS_MAX);
 	buf_init(&args, ARGUMENTS_MAX);
 	jsonw_open(&j, &body);
-	otlp_begin(&j, &open, "Spans");
+	otlp_begin(&j, &open, true);
 	for (int i = 0; i < OTLP_SPANS_MAX; i++)
 		otlp_span(&j, &open, &c);
 	otlp_end(&j);
@@ -255,7 +255,7 @@ the_largest(void **state)
 	}
 	buf_clear(&body);
 	jsonw_open(&j, &body);
-	otlp_begin(&j, &open, "Metrics");
+	otlp_begin(&j, &open, false);
 	otlp_durations(&j, &counts, c.begin_us);
 	otlp_end(&j);
 	jsonw_open(&j, &args);

@@ -53,7 +53,7 @@ ids(struct jsonw *w, const struct otlp_call *c)
 	struct ipc_hash h;
 
 	sha256_2(domain, sizeof(domain), c->id.b, sizeof(c->id.b), &h);
-	h.b[0] |= 1; /* an id of zeros is none */
+	h.b[0] |= 1; /* zeros alone would be no id */
 	hex(w, "traceId", child ? c->trace.id.b : c->id.b, sizeof(c->id.b));
 	hex(w, "spanId", h.b, TRACE_SPAN_LEN);
 	if (child)
