@@ -19,6 +19,7 @@
 enum { ACCESS_WHY_MAX = 400 };
 
 struct access_waiter;
+struct otlp_state;
 
 struct access_row {
 	uint64_t serial;
@@ -40,7 +41,8 @@ struct access {
 	struct access_row held; /* the row of `now` */
 	/* Its document and seal, for runs that fetch keys. */
 	struct buf document, seal;
-	struct keysets keysets; /* of `now` */
+	struct keysets keysets;       /* of `now` */
+	struct otlp_state *telemetry; /* otlp_state.h */
 
 	/* The newest row, as last read. */
 	bool stored; /* there is one */
@@ -71,7 +73,7 @@ void document_retry(struct admind *, bool voided);
 void document_notified(struct admind *, const char *payload);
 /* Returns whether signed tokens can be judged now: 0, or -1 with err. */
 int document_ready(struct admind *, struct err *);
-/* Writes the members in_force, why and keys into an open object. sha256: of the
+/* Writes in_force, why, keys and telemetry into an open object. sha256: of the
  * document that the object shows; NULL: it shows none. */
 void document_json(
     struct admind *, const struct ipc_hash *sha256, struct jsonw *);

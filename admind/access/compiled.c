@@ -6,6 +6,7 @@
 #include "permit.h"
 #include "rules.h"
 #include "signin_fields.h"
+#include "telemetry_fields.h"
 #include "tlv.h"
 
 enum { LEEWAY_MAX_S = 300, MAX_AGE_MAX_S = 86400, US = 1000 * 1000 };
@@ -241,6 +242,38 @@ read_rule(struct compiled *c, struct ipc_bytes record, struct err *err)
 	return 0;
 }
 
+static int
+read_telemetry(struct compiled *c, struct ipc_bytes record, struct err *err)
+{
+	struct telemetry *t = &c->telemetry;
+	struct tlv_reader r;
+	struct tlv f;
+	int got;
+
+	if (t->record.n > 0)
+		return malformed(err);
+	t->record = record;
+	tlv_open(&r, record.p, record.n);
+	while ((got = tlv_next(&r, &f)) == 1)
+		if (f.tag == TELEMETRY_URL)
+			t->url = value(&f);
+		else if (f.tag == TELEMETRY_SPANS && f.n == 1)
+			t->spans = f.p[0] != 0;
+		else if (f.tag == TELEMETRY_METRICS && f.n == 1)
+			t->metrics = f.p[0] != 0;
+		else if (f.tag == TELEMETRY_PRINCIPALS && f.n == 1)
+			t->principals = f.p[0] != 0;
+		else if (f.tag != TELEMETRY_HOST &&
+		    (f.tag != TELEMETRY_EVERY_S ||
+			tlv_u64(&f, &t->every_s) == -1))
+			return malformed(err);
+	if (got == -1 || !url_ok(t->url) || (!t->spans && !t->metrics) ||
+	    t->every_s < TELEMETRY_EVERY_MIN_S ||
+	    t->every_s > TELEMETRY_EVERY_MAX_S)
+		return malformed(err);
+	return 0;
+}
+
 /* Reads the rules, or all fields but the rules: a rule names others. */
 static int
 read_all(struct compiled *c, bool rules, struct err *err)
@@ -256,6 +289,11 @@ read_all(struct compiled *c, bool rules, struct err *err)
 		/* admind/signin reads these itself. */
 		if (t.tag == ACCESS_SIGN_IN || t.tag == ACCESS_ADMINISTRATOR)
 			continue;
+		if (t.tag == ACCESS_TELEMETRY) {
+			if (!rules)
+				rc = read_telemetry(c, value(&t), err);
+			continue;
+		}
 		if (t.tag < ACCESS_RESOURCE || t.tag > ACCESS_SET)
 			return malformed(err);
 		if (rules == (t.tag == ACCESS_RULE)) {

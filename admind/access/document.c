@@ -25,6 +25,7 @@
 #include "ids.h"
 #include "json_kv.h"
 #include "log.h"
+#include "otlp_state.h"
 #include "tokens.h"
 
 /* A serial is a time. One that is further ahead is of a clock that was wrong:
@@ -56,7 +57,9 @@ int
 document_start(struct admind *a, struct err *err)
 {
 	a->access = calloc(1, sizeof(*a->access));
-	if (a->access == NULL)
+	if (a->access == NULL ||
+	    (a->access->telemetry = calloc(1, sizeof(*a->access->telemetry))) ==
+		NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
 	a->access->failure = FAILURE_STORAGE_UNAVAILABLE;
 	STAILQ_INIT(&a->access->waiters);
@@ -468,6 +471,41 @@ keysets_json(const struct access *x, struct jsonw *w)
 	jsonw_arr_end(w);
 }
 
+/* Writes how the sending of telemetry goes, or null. */
+static void
+telemetry_json(const struct access *x, struct jsonw *w)
+{
+	const struct otlp_state *s = x != NULL ? x->telemetry : NULL;
+	uint64_t boot = now_boot_ms(), wait;
+	struct ipc_bytes record;
+	bool begun; /* the tick has seen this document */
+
+	jsonw_name(w, "telemetry");
+	if (s == NULL || x->now == NULL || x->now->telemetry.url.n == 0) {
+		jsonw_null(w);
+		return;
+	}
+	record = x->now->telemetry.record;
+	begun = s->source.len == record.n &&
+	    memcmp(s->source.p, record.p, record.n) == 0;
+	wait = begun && s->next_ms > boot ? s->next_ms - boot : 0;
+	jsonw_obj(w);
+	jsonw_kv_strn(
+	    w, "endpoint", x->now->telemetry.url.p, x->now->telemetry.url.n);
+	json_kv_time(w, "sent_at", begun ? s->sent_us : 0);
+	json_kv_time(w, "next_at", now_us() + wait * 1000);
+	jsonw_kv_int(w, "spans", (int64_t)s->spans);
+	jsonw_kv_int(w, "waiting", (int64_t)s->waiting);
+	jsonw_kv_int(w, "dropped", (int64_t)s->dropped);
+	jsonw_kv_int(w, "rejected", (int64_t)s->rejected);
+	jsonw_name(w, "error");
+	if (begun && s->why[0] != '\0')
+		jsonw_strn(w, s->why, strlen(s->why));
+	else
+		jsonw_null(w);
+	jsonw_obj_end(w);
+}
+
 void
 document_json(struct admind *a, const struct ipc_hash *shown, struct jsonw *w)
 {
@@ -488,4 +526,5 @@ document_json(struct admind *a, const struct ipc_hash *shown, struct jsonw *w)
 	else
 		jsonw_null(w);
 	keysets_json(x, w);
+	telemetry_json(x, w);
 }

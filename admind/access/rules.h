@@ -48,6 +48,13 @@ struct access_set {
 	int64_t per_minute; /* calls of each principal; 0: the usual limit */
 };
 
+/* The collector of telemetry (docs/decisions/0107). */
+struct telemetry {
+	struct ipc_bytes record, url; /* empty: nothing is sent */
+	bool spans, metrics, principals;
+	uint64_t every_s;
+};
+
 /* A document. All bytes point into `fields`. */
 struct compiled {
 	struct buf fields;
@@ -56,6 +63,7 @@ struct compiled {
 	struct rule rule[ACCESS_RULES_MAX];
 	struct access_set set[ACCESS_SETS_MAX];
 	unsigned nissuers, nrules, nsets;
+	struct telemetry telemetry;
 };
 
 /* The claims of a token, borrowed from the fields. */

@@ -11,6 +11,7 @@
 #include "jwt.h"
 #include "jwt_key.h"
 #include "keys.h"
+#include "sent.h"
 #include "log.h"
 #include "proc.h"
 #include "signin.h"
@@ -72,6 +73,7 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		struct ipc_check_jwt jwt;
 		struct ipc_check_keys keys;
 		struct ipc_check_signin signin;
+		struct ipc_check_sent sent;
 	} m;
 	struct signin_question question;
 	struct jwt_question jwt;
@@ -157,6 +159,9 @@ on_message(struct ipc_peer *peer, struct ipc_frame *f, void *arg)
 		    .result = ipc_bytes(m.signin.issuer_result.p + n,
 			m.signin.issuer_result.n - n)};
 		check_signin(&c, &question);
+		break;
+	case IPC_CHECK_SENT:
+		check_sent(&c, m.sent.result);
 		break;
 	case IPC_CHECK_JWT:
 		n = m.jwt.token_len;

@@ -22,6 +22,7 @@
 #include "regrant.h"
 #include "signin.h"
 #include "tasks.h"
+#include "telemetry_send.h"
 #include "tokens.h"
 
 enum {
@@ -85,6 +86,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	installs_tick(a);
 	key_fetch_tick(a);
 	ends_tell(a);
+	telemetry_send_tick(a);
 	if (a->announce_again)
 		catalogue_announce(a, NULL, NULL);
 	if (a->regrant_again)

@@ -16,7 +16,8 @@
 #include "err.h"
 
 /* Tags of SEAL_CONTEXT's material (admind to vault) and of the plaintext (vault
- * to sandboxd). TOOL, TEST, INSPECT, GRANTS and KEYS are kinds of context. */
+ * to sandboxd). TOOL, TEST, INSPECT, GRANTS, KEYS and TELEMETRY are kinds of
+ * context. */
 enum context_tag {
 	CTX_PREIMAGE = 1,     /* material only: version pre-image (TOOL) */
 	CTX_APPROVAL = 2,     /* material only: the vault's seal (TOOL) */
@@ -83,12 +84,12 @@ enum context_tag {
 				 * default holds */
 	CTX_NETWORK_BYTES = 37, /* u64 bytes, both directions together */
 	CTX_NETWORK_RATE = 38,  /* u64 bytes a minute */
-	/* The next four are material only, for KEYS. From these the vault makes
-	 * CTX_SPEC and the hosts. */
+	/* The next four are material only, for KEYS and TELEMETRY. From these
+	 * the vault makes CTX_SPEC and the hosts. */
 	CTX_ACCESS_SEAL = 39,     /* seal of the access document */
 	CTX_ACCESS_DOCUMENT = 40, /* it, as JSON */
-	CTX_KEYS_URL = 41, /* the issuer, or the address of its keys: text of
-			    * the document */
+	CTX_KEYS_URL = 41,        /* the issuer, the address of its keys, or the
+				   * collector: text of the document */
 	CTX_KEYS_HOST =
 	    42, /* a further host: text of the document; any number */
 	/* The number of the next tag. A new tag is written above this line. */

@@ -47,6 +47,7 @@
 #include "messages/passkeys.h"
 #include "messages/script_keys.h"
 #include "messages/signin.h"
+#include "messages/telemetry.h"
 
 #define IPC_MESSAGES(M)          \
 	IPC_MESSAGES_ANY(M)      \
@@ -71,6 +72,7 @@
 	IPC_MESSAGES_ACCESS(M)   \
 	IPC_MESSAGES_PASSKEYS(M)  \
 	IPC_MESSAGES_SCRIPT_KEYS(M)  \
-	IPC_MESSAGES_SIGNIN(M)
+	IPC_MESSAGES_SIGNIN(M)  \
+	IPC_MESSAGES_TELEMETRY(M)
 
 #endif

@@ -107,6 +107,8 @@ take_kind(struct held *h, const struct tlv *t, struct err *e)
 		h->driver = DRIVER_MCP;
 	else if (ipc_streq(kind, "keys"))
 		h->driver = DRIVER_KEYS;
+	else if (ipc_streq(kind, "telemetry"))
+		h->driver = DRIVER_TELEMETRY;
 	else if (!ipc_streq(kind, "python"))
 		return err_set(
 		    e, FAILURE_INTERNAL, "the context is of no known kind");
@@ -213,6 +215,9 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 	if ((h->kind == CONTEXT_KEYS) != (h->driver == DRIVER_KEYS))
 		return err_set(e, FAILURE_INTERNAL,
 		    "the context is not that of an issuer's keys");
+	if ((h->kind == CONTEXT_TELEMETRY) != (h->driver == DRIVER_TELEMETRY))
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context is not that of telemetry");
 	if (h->kind == CONTEXT_MODULE) {
 		/* An installer runs our code alone, with no tool's text in it.
 		 * Its task and its hosts come from this machine's configuration
@@ -248,12 +253,12 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 
 /* Tells whether the context runs approved code, or our code that fetches a
  * module for which a person asked, or keys of an issuer that an administrator
- * listed. */
+ * listed, or that sends telemetry to a collector that one listed. */
 static bool
 approved(const struct held *h)
 {
 	return h->kind == CONTEXT_TOOL || h->kind == CONTEXT_MODULE ||
-	    h->kind == CONTEXT_KEYS;
+	    h->kind == CONTEXT_KEYS || h->kind == CONTEXT_TELEMETRY;
 }
 
 /*

@@ -18,6 +18,7 @@
 #include "access_rule.h"
 #include "access_signin.h"
 #include "bounds.h"
+#include "telemetry.h"
 #include "tlv.h"
 
 enum {
@@ -118,7 +119,7 @@ document(struct access_doc *a)
 {
 	static const struct access_member members[] = {{"resource", false},
 	    {"issuers", false}, {"rules", false}, {"permission_sets", false},
-	    {"administrators", false}, {NULL, false}};
+	    {"administrators", false}, {"telemetry", false}, {NULL, false}};
 	const struct access_at top = {.v = &a->d->node[0], .root = true};
 	struct access_at resource, issuers, rules, sets, one;
 	uint32_t n;
@@ -155,6 +156,8 @@ document(struct access_doc *a)
 		unique(a, &sets, i, "name");
 	}
 	access_signin_read(a, &top, &issuers);
+	one = access_get(a, &top, "telemetry");
+	telemetry_read(a, &one);
 }
 
 void

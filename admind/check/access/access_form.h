@@ -23,6 +23,9 @@ const char *access_form_redirect(const uint8_t *, size_t);
 const char *access_form_asked(const uint8_t *, size_t);
 /* Our `client_id` at an issuer. */
 const char *access_form_client(const uint8_t *, size_t);
+/* The address of a collector: https, or http to an address of the local network
+ * or of this machine; no slash at its end. */
+const char *access_form_collector(const uint8_t *, size_t);
 /* The name of an issuer or a permission set. */
 const char *access_form_name(const uint8_t *, size_t);
 /* An audience: a URL, or the tag of an application. */

@@ -13,9 +13,8 @@
 #include "access_source.h"
 #include "tlv.h"
 
-/* Reports a string whose bytes in the document are not the string itself. */
-static void
-plain(struct access_doc *a, const struct access_at *at)
+void
+access_source_plain(struct access_doc *a, const struct access_at *at)
 {
 	if (at->v != NULL && at->v->kind == DOC_STRING &&
 	    at->v->rawlen != at->v->len + 2)
@@ -34,7 +33,7 @@ hosts(struct access_doc *a, const struct access_at *at, struct buf *record)
 	for (uint32_t i = 0; i < at->v->count; i++) {
 		struct access_at one = access_entry(a, at, i);
 
-		plain(a, &one);
+		access_source_plain(a, &one);
 	}
 	access_put_texts(a, at, record, ISSUER_KEYS_HOST);
 }
@@ -51,7 +50,7 @@ discovery(struct access_doc *a, const struct access_at *issuer,
 		access_fault(a, at, "must be true, or absent");
 		return;
 	}
-	plain(a, &url);
+	access_source_plain(a, &url);
 	/* A text of another kind was reported already. */
 	if (url.v == NULL || url.v->kind != DOC_STRING)
 		return;
@@ -87,7 +86,7 @@ access_source_read(
 		return false;
 	}
 	if (url.v != NULL) {
-		plain(a, &url);
+		access_source_plain(a, &url);
 		if (access_text(a, &url, access_form_jwks_url))
 			tlv_put(
 			    record, ISSUER_KEYS_URL, url.v->str, url.v->len);

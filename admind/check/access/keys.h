@@ -4,12 +4,15 @@
 #define KEYS_H
 
 #include "check.h"
+#include "doc.h"
 
 /* Checks the answer of mcpbox_keys.py, a CallToolResult. Fills c, which
  * check_free() empties. Ok: c->fields has enum keys_field and a record
  * ISSUER_KEY for each usable key, at least one. Else c->summary has the fault
  * of the answer, or the run's own words. */
 void check_keys(struct check *c, struct ipc_bytes result);
+/* Says a failed run's own error: -1 with e. */
+int keys_run_failed(const struct doc *, struct err *e);
 
 /* Sets err to the run's own words, if its answer is an error (isError). Returns
  * -1. */

@@ -124,6 +124,38 @@ say_keys(struct json_object *o)
 	}
 }
 
+/* Tells on standard error how the sending of telemetry goes. */
+static void
+say_telemetry(struct json_object *o)
+{
+	static const char *const counts[] = {"waiting", "dropped", "rejected"};
+	struct json_object *t;
+	const char *text;
+	struct buf b;
+
+	if (!json_object_object_get_ex(o, "telemetry", &t) ||
+	    !json_object_is_type(t, json_type_object))
+		return;
+	buf_init(&b, 64 * 1024);
+	buf_putf(
+	    &b, "mcpboxctl: telemetry: %s spans sent", tables_text(t, "spans"));
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		buf_putf(&b, ", %s %s", tables_text(t, counts[i]), counts[i]);
+	text = tables_text(t, "sent_at");
+	if (*text != '\0') {
+		buf_puts(&b, "; last ");
+		show_text(&b, text, strlen(text), SHOW_LINE);
+	}
+	text = tables_text(t, "error");
+	if (*text != '\0') {
+		buf_puts(&b, "; the last try failed: ");
+		show_text(&b, text, strlen(text), SHOW_LINE);
+	}
+	if (!b.failed)
+		fprintf(stderr, "%.*s\n", (int)b.len, (const char *)b.p);
+	buf_free(&b);
+}
+
 /* Prints a document as JSON in ASCII, with a row for each member. */
 static void
 print(struct json_object *document)
@@ -158,6 +190,7 @@ show(const struct ctl *c)
 	} else if (status == CTL_DONE) {
 		say(o);
 		say_keys(o);
+		say_telemetry(o);
 		if (json_object_object_get_ex(o, "document", &document) &&
 		    document != NULL)
 			print(document);

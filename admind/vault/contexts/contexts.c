@@ -137,12 +137,12 @@ allowed(uint8_t kind, uint8_t tag)
 	case CTX_SPEC:
 	case CTX_EXECUTABLE:
 		return kind != CONTEXT_TOOL && kind != CONTEXT_MODULE &&
-		    kind != CONTEXT_KEYS;
+		    kind != CONTEXT_KEYS && kind != CONTEXT_TELEMETRY;
 	case CTX_ACCESS_SEAL:
 	case CTX_ACCESS_DOCUMENT:
 	case CTX_KEYS_URL:
 	case CTX_KEYS_HOST:
-		return kind == CONTEXT_KEYS;
+		return kind == CONTEXT_KEYS || kind == CONTEXT_TELEMETRY;
 	case CTX_EXECUTABLE_DIGEST:
 	case CTX_OUTPUT_SCHEMA:
 		return kind == CONTEXT_TEST;
@@ -550,7 +550,7 @@ contexts_seal(struct contexts *c, const struct keys *k,
 
 	if (((msg->kind < CONTEXT_TOOL || msg->kind > CONTEXT_TEST) &&
 		msg->kind != CONTEXT_GRANTS && msg->kind != CONTEXT_MODULE &&
-		msg->kind != CONTEXT_KEYS) ||
+		msg->kind != CONTEXT_KEYS && msg->kind != CONTEXT_TELEMETRY) ||
 	    msg->listener < LISTENER_LOCAL || msg->listener > LISTENER_ADMIND)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "unknown context kind or listener");
@@ -558,7 +558,8 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	if (msg->kind != CONTEXT_TOOL && msg->listener != LISTENER_ADMIND)
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "only admind may run an inspection, a test or an "
-		    "installer, fetch keys, or change grants");
+		    "installer, fetch keys, send telemetry, or change "
+		    "grants");
 	if ((e = find(c, &msg->epoch)) == NULL || e->counter == UINT64_MAX)
 		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox has no context key for this epoch yet");
@@ -571,12 +572,15 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	else if (msg->kind == CONTEXT_GRANTS)
 		rc = hosts_grants(&plain, k, msg->material,
 		    (const struct ipc_id *)m.one[CTX_SERVER_ID].p, err);
-	else if (msg->kind == CONTEXT_MODULE || msg->kind == CONTEXT_KEYS)
+	else if (msg->kind == CONTEXT_MODULE || msg->kind == CONTEXT_KEYS ||
+	    msg->kind == CONTEXT_TELEMETRY)
 		rc = build_ours(&plain, &m, err);
 	else
 		rc = build_plain(&plain, &m, err);
 	if (rc == 0 && msg->kind == CONTEXT_KEYS)
 		rc = fetch_put(&plain, k, c->access, msg->material, err);
+	if (rc == 0 && msg->kind == CONTEXT_TELEMETRY)
+		rc = fetch_post(&plain, k, c->access, msg->material, err);
 	if (rc == -1)
 		goto out;
 	if (plain.failed) {

@@ -10,9 +10,19 @@
  * reached.
  *
  * admind still chooses which of the document's strings it names. Every string
- * that is a host or an https URL was written by an administrator. The run sends
- * GET requests without a credential, to the port of the URL or to the port that
- * the document names. So a hostile admind gains nothing by a wrong choice.
+ * that is a host or an https URL was written by an administrator. A run that
+ * fetches keys sends GET requests without a credential, to the port of the URL
+ * or to the port that the document names. So a hostile admind gains nothing by
+ * a wrong choice.
+ *
+ * A run that sends telemetry sends bytes that admind chooses: a hostile admind
+ * can send all that it knows. So here a wrong choice would count. The address
+ * must be the text of a member "endpoint", and an administrator wrote that as
+ * the place that records go to. In JSON a string before a colon is the name of
+ * a member; a string that only looks so inside of another string has a
+ * backslash before its quotation marks. Only telemetry has a member of this
+ * name. A further host of the document may be named wrongly, but our code sends
+ * to the host of the address alone.
  */
 #include "fetch.h"
 
@@ -35,11 +45,35 @@ struct spec {
 	struct buf json;
 	struct jsonw w;
 	unsigned hosts;
+	bool http;         /* an address may be http */
+	const char *usual; /* the port of a host without one */
 };
 
-/* Tells whether the text is a whole string of the document. */
+/* Tells whether a string of the document, whose quotation mark is at `at`, is
+ * the value of a member of this name. */
 static bool
-stands(struct ipc_bytes document, struct ipc_bytes text)
+is_value(struct ipc_bytes document, const uint8_t *at, const char *name)
+{
+	size_t n = strlen(name), left = (size_t)(at - document.p);
+	bool colon = false;
+
+	for (; left > 0; left--) {
+		uint8_t c = document.p[left - 1];
+
+		if (c == ':' && !colon)
+			colon = true;
+		else if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
+			break;
+	}
+	return colon && left >= n + 3 && document.p[left - 1] == '"' &&
+	    memcmp(document.p + left - 1 - n, name, n) == 0 &&
+	    document.p[left - 2 - n] == '"' && document.p[left - 3 - n] != '\\';
+}
+
+/* Tells whether the text is a whole string of the document; member: and the
+ * value of a member of this name (NULL: of any, or none). */
+static bool
+stands(struct ipc_bytes document, struct ipc_bytes text, const char *member)
 {
 	const uint8_t *at = document.p, *end = document.p + document.n;
 
@@ -52,14 +86,15 @@ stands(struct ipc_bytes document, struct ipc_bytes text)
 	while ((size_t)(end - at) >= text.n + 2 &&
 	    (at = memmem(at, (size_t)(end - at), text.p, text.n)) != NULL) {
 		if (at > document.p + 1 && at[-1] == '"' && at[-2] != '\\' &&
-		    at + text.n < end && at[text.n] == '"')
+		    at + text.n < end && at[text.n] == '"' &&
+		    (member == NULL || is_value(document, at - 1, member)))
 			return true;
 		at++;
 	}
 	return false;
 }
 
-/* Adds a host in the spelling of `requires`. Without a port it is 443. */
+/* Adds a host in the spelling of `requires`. */
 static int
 put_host(
     struct buf *out, struct spec *s, struct ipc_bytes text, struct err *err)
@@ -73,7 +108,7 @@ put_host(
 		goto out;
 	if (line.len > 2 && memcmp(line.p + line.len - 2, " 0", 2) == 0) {
 		line.len--;
-		buf_puts(&line, "443");
+		buf_puts(&line, s->usual);
 	}
 	if (line.failed) {
 		err_set(err, FAILURE_BUSY, "out of memory");
@@ -83,12 +118,11 @@ put_host(
 		goto out;
 	if (g.any || g.form == GRANT_HOST_WILD || g.proto != NETGRANT_TCP) {
 		err_set(err, FAILURE_FORBIDDEN,
-		    "keys are fetched from one host by TCP, and from no "
-		    "wildcard");
+		    "a run of ours reaches one host by TCP, and no wildcard");
 		goto out;
 	}
 	if (s->hosts++ > FETCH_HOSTS_MAX) {
-		err_set(err, FAILURE_LIMIT, "more than %d hosts of one issuer",
+		err_set(err, FAILURE_LIMIT, "more than %d further hosts",
 		    FETCH_HOSTS_MAX);
 		goto out;
 	}
@@ -101,19 +135,28 @@ out:
 	return rc;
 }
 
-/* Adds the host of an https URL. */
+/* Adds the host of a URL. */
 static int
 put_url(struct buf *out, struct spec *s, struct ipc_bytes url, struct err *err)
 {
-	static const char scheme[] = "https://";
-	size_t start = sizeof(scheme) - 1, n;
+	static const char tls[] = "https://", clear[] = "http://";
+	size_t start = 0, n;
+	int rc;
 
-	if (url.n <= start || memcmp(url.p, scheme, start) != 0)
+	if (url.n > sizeof(tls) - 1 && memcmp(url.p, tls, sizeof(tls) - 1) == 0)
+		start = sizeof(tls) - 1;
+	else if (s->http && url.n > sizeof(clear) - 1 &&
+	    memcmp(url.p, clear, sizeof(clear) - 1) == 0) {
+		start = sizeof(clear) - 1;
+		s->usual = "80";
+	} else
 		return err_set(
-		    err, FAILURE_FORBIDDEN, "keys are fetched by https alone");
+		    err, FAILURE_FORBIDDEN, "the address is not https");
 	for (n = start; n < url.n && url.p[n] != '/'; n++)
 		;
-	return put_host(out, s, ipc_bytes(url.p + start, n - start), err);
+	rc = put_host(out, s, ipc_bytes(url.p + start, n - start), err);
+	s->usual = "443";
+	return rc;
 }
 
 static int
@@ -129,7 +172,7 @@ put_hosts(struct buf *out, struct spec *s, struct ipc_bytes document,
 
 		if (f.tag != CTX_KEYS_HOST)
 			continue;
-		if (!stands(document, host))
+		if (!stands(document, host, NULL))
 			return err_set(err, FAILURE_FORBIDDEN,
 			    "a host is not in the access document, or is "
 			    "written there with an escape");
@@ -139,14 +182,17 @@ put_hosts(struct buf *out, struct spec *s, struct ipc_bytes document,
 	return 0;
 }
 
-int
-fetch_put(struct buf *out, const struct keys *k, struct access *newest,
-    struct ipc_bytes material, struct err *err)
+/* member: the name of the member that the address must be the value of, or
+ * NULL. kind: text of CTX_KIND. */
+static int
+put(struct buf *out, const struct keys *k, struct access *newest,
+    struct ipc_bytes material, const char *member, const char *kind,
+    struct err *err)
 {
 	struct tlv seal, document, url;
 	struct ipc_bytes text, address;
 	struct ipc_hash hash;
-	struct spec s = {0};
+	struct spec s = {.http = member != NULL, .usual = "443"};
 	int rc = -1;
 
 	if (newest == NULL ||
@@ -162,7 +208,7 @@ fetch_put(struct buf *out, const struct keys *k, struct access *newest,
 		return -1;
 	text = ipc_bytes(document.p, document.n);
 	address = ipc_bytes(url.p, url.n);
-	if (!stands(text, address))
+	if (!stands(text, address, member))
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "an address is not in the access document, or is written "
 		    "there with an escape");
@@ -177,7 +223,7 @@ fetch_put(struct buf *out, const struct keys *k, struct access *newest,
 		goto out;
 	jsonw_arr_end(&s.w);
 	jsonw_obj_end(&s.w);
-	tlv_puts(out, CTX_KIND, "keys");
+	tlv_puts(out, CTX_KIND, kind);
 	tlv_put(out, CTX_SPEC, s.json.p, s.json.len);
 	if (s.json.failed)
 		out->failed = true;
@@ -185,4 +231,18 @@ fetch_put(struct buf *out, const struct keys *k, struct access *newest,
 out:
 	buf_free(&s.json);
 	return rc;
+}
+
+int
+fetch_put(struct buf *out, const struct keys *k, struct access *newest,
+    struct ipc_bytes material, struct err *err)
+{
+	return put(out, k, newest, material, NULL, "keys", err);
+}
+
+int
+fetch_post(struct buf *out, const struct keys *k, struct access *newest,
+    struct ipc_bytes material, struct err *err)
+{
+	return put(out, k, newest, material, "endpoint", "telemetry", err);
 }

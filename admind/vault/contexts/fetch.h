@@ -1,5 +1,6 @@
-/* A context of kind KEYS: which address a run that fetches an issuer's public
- * keys asks, and which hosts it may reach (decision 0097). No I/O. */
+/* Contexts of kind KEYS and TELEMETRY: which address a run asks that fetches an
+ * issuer's public keys (decision 0097) or sends telemetry (0107), and which
+ * hosts it may reach. No I/O. */
 #ifndef FETCH_H
 #define FETCH_H
 
@@ -18,6 +19,13 @@ enum { FETCH_HOSTS_MAX = 8 }; /* as in the access document (access_fields.h) */
  * not hold), FORBIDDEN (an address is not in it), INVALID_REQUEST.
  */
 int fetch_put(struct buf *out, const struct keys *, struct access *newest,
+    struct ipc_bytes material, struct err *);
+/*
+ * Adds the same for a run that sends telemetry. CTX_KEYS_URL must be the text
+ * of a member "endpoint" of the document, so no other address gets what the run
+ * sends. http is allowed for it. Errors as of fetch_put().
+ */
+int fetch_post(struct buf *out, const struct keys *, struct access *newest,
     struct ipc_bytes material, struct err *);
 
 #endif

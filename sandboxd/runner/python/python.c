@@ -4,8 +4,7 @@
  *
  * The harness reaches the channel only through the functions of the module
  * _mcpbox below. This rule keeps the code in order and protects nothing: a tool
- * holds the descriptor itself and can write frames to it. All those frames
- * count for the tool's own call.
+ * holds the descriptor itself. All its frames count for its own call.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -554,11 +553,12 @@ static bool
 known(const struct ipc_execute *e)
 {
 	return e->source_len <= e->code.n && e->kind >= CONTEXT_TOOL &&
-	    e->kind <= CONTEXT_KEYS && e->kind != CONTEXT_GRANTS &&
-	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_KEYS &&
+	    e->kind <= CONTEXT_TELEMETRY && e->kind != CONTEXT_GRANTS &&
+	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_TELEMETRY &&
 	    (e->kind != CONTEXT_COMPILE || e->driver == DRIVER_CODE) &&
 	    (e->kind == CONTEXT_MODULE) == (e->driver == DRIVER_MODULE) &&
-	    (e->kind == CONTEXT_KEYS) == (e->driver == DRIVER_KEYS);
+	    (e->kind == CONTEXT_KEYS) == (e->driver == DRIVER_KEYS) &&
+	    (e->kind == CONTEXT_TELEMETRY) == (e->driver == DRIVER_TELEMETRY);
 }
 
 int

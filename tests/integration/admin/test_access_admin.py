@@ -67,7 +67,7 @@ def test_there_is_none_at_first(rest):
     etag, value = now(rest)
     assert etag == NONE
     assert value == {"document": None, "sha256": None, "serial": None, "actor": None, "stored_at": None,
-                     "in_force": False, "why": None, "keys": []}
+                     "in_force": False, "why": None, "keys": [], "telemetry": None}
 
 
 def test_it_is_set_and_read(rest):

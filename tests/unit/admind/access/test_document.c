@@ -55,7 +55,7 @@ shown(const char *document)
 	return text;
 }
 
-#define HOLDS "{\"in_force\":true,\"why\":null,\"keys\":[]}"
+#define HOLDS "{\"in_force\":true,\"why\":null,\"keys\":[],\"telemetry\":null}"
 
 static void
 vault_refuses(enum failure failure, const char *text)
@@ -79,8 +79,8 @@ no_document(void **unused)
 	assert_true(a->access->settled);
 	assert_int_equal(state(), FAILURE_NONE);
 	assert_null(a->access->now);
-	assert_string_equal(
-	    shown(""), "{\"in_force\":false,\"why\":null,\"keys\":[]}");
+	assert_string_equal(shown(""),
+	    "{\"in_force\":false,\"why\":null,\"keys\":[],\"telemetry\":null}");
 	assert_int_equal(fake_db_waits(NULL), 0);
 }
 
@@ -117,7 +117,7 @@ whole_way(void **unused)
 	/* another document than the one that was read last */
 	assert_string_equal(shown("{\"x\":1}"),
 	    "{\"in_force\":false,\"why\":\"admind is reading "
-	    "it\",\"keys\":[]}");
+	    "it\",\"keys\":[],\"telemetry\":null}");
 }
 
 /* A row that the vault did not seal, or knows to be old, opens no door and
@@ -143,7 +143,7 @@ row_that_can_not_hold(void **unused)
 	assert_true(ipc_streq(m.principal, who_is));
 	assert_string_equal(shown("{\"x\":1}"),
 	    "{\"in_force\":false,\"why\":\"the seal is not this "
-	    "vault's\",\"keys\":[]}");
+	    "vault's\",\"keys\":[],\"telemetry\":null}");
 	assert_int_equal(learn("a.b.c", &ann, who_is), FAILURE_UNAUTHENTICATED);
 	/* the tick leaves it alone; another vault may know it */
 	fake_end_all();

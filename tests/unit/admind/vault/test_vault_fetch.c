@@ -11,6 +11,10 @@
 static struct keys keys;
 static struct access newest;
 
+/* The function that is tested. */
+static int (*post)(struct buf *, const struct keys *, struct access *,
+    struct ipc_bytes, struct err *);
+
 static const char document[] =
     "{\"resource\":\"https://mcp.example.org/mcp\",\"issuers\":[{\"name\":"
     "\"home\",\"issuer\":\"https://id.example.org/realm\",\"discovery\":true,"
@@ -53,7 +57,7 @@ made(const char *text, const struct buf *seal, const char *url,
 	tlv_puts(&material, CTX_KEYS_URL, url);
 	if (host != NULL)
 		tlv_puts(&material, CTX_KEYS_HOST, host);
-	if (fetch_put(&out, &keys, &newest, ipc_bytes(material.p, material.len),
+	if (post(&out, &keys, &newest, ipc_bytes(material.p, material.len),
 		&e) == 0) {
 		assert_false(out.failed);
 		tlv_open(&r, out.p, out.len);
@@ -163,9 +167,67 @@ no_other_document(void **state)
 	buf_free(&second);
 }
 
+/* A run that sends telemetry goes to the value of a member "endpoint", and
+ * nowhere else: it sends bytes that admind chooses. */
+static void
+telemetry_goes_to_its_endpoint(void **state)
+{
+	static const char doc[] =
+	    "{\"issuers\":[{\"name\":\"home\",\"issuer\":"
+	    "\"https://id.example.org\",\"clients\":[\"https://a.example\","
+	    "\"say \\\"endpoint\\\":\",\"https://b.example\","
+	    "\"\\\"endpoint\\\":\\\"https://c.example\\\"\",\"endpoint\"]},"
+	    "{\"xendpoint\":\"https://d.example\","
+	    "\"endpoints\":\"https://e.example\","
+	    "\"\\\"endpoint\":\"https://f.example\"}],"
+	    "\"telemetry\":{\"endpoint\" :\n\"http://192.168.1.5:4318\","
+	    "\"hosts\":[\"192.168.1.6:4318\"]}}";
+	static const char *const others[] = {"https://id.example.org",
+	    "https://a.example", "https://b.example", "https://c.example",
+	    "https://d.example", "https://e.example", "https://f.example",
+	    "http://192.168.1.6:4318", "192.168.1.6:4318", "endpoint"};
+	struct buf seal;
+	char have[1024];
+
+	post = fetch_post;
+	sealed(doc, &seal);
+	assert_int_equal(made(doc, &seal, "http://192.168.1.5:4318",
+			     "192.168.1.6:4318", have),
+	    FAILURE_NONE);
+	assert_string_equal(have,
+	    "r tcp 192.168.1.5 4318;g tcp 192.168.1.5 4318;"
+	    "r tcp 192.168.1.6 4318;g tcp 192.168.1.6 4318;telemetry;"
+	    "{\"url\":\"http://192.168.1.5:4318\",\"hosts\":["
+	    "\"tcp 192.168.1.5 4318\",\"tcp 192.168.1.6 4318\"]};");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (made(doc, &seal, others[i], NULL, have) == FAILURE_NONE)
+			fail_msg("%s", others[i]);
+	assert_int_equal(
+	    made(doc, &seal, "http://192.168.1.5:4318", "evil.example", have),
+	    FAILURE_FORBIDDEN);
+	buf_free(&seal);
+	/* The usual ports. */
+	sealed("{\"endpoint\":\"http://10.0.0.1\",\"hosts\":[\"10.0.0.2\"]}",
+	    &seal);
+	assert_int_equal(
+	    made("{\"endpoint\":\"http://10.0.0.1\",\"hosts\":[\"10.0.0.2\"]}",
+		&seal, "http://10.0.0.1", "10.0.0.2", have),
+	    FAILURE_NONE);
+	assert_non_null(strstr(have, "g tcp 10.0.0.1 80;"));
+	assert_non_null(strstr(have, "g tcp 10.0.0.2 443;"));
+	/* Keys are fetched by https alone. */
+	post = fetch_put;
+	assert_int_equal(
+	    made("{\"endpoint\":\"http://10.0.0.1\",\"hosts\":[\"10.0.0.2\"]}",
+		&seal, "http://10.0.0.1", NULL, have),
+	    FAILURE_FORBIDDEN);
+	buf_free(&seal);
+}
+
 static int
 start(void **state)
 {
+	post = fetch_put;
 	memset(&newest, 0, sizeof(newest));
 	memset(&keys, 1, sizeof(keys));
 	keys.also = NULL;
@@ -180,6 +242,7 @@ main(void)
 	    T(hosts_of_the_document),
 	    T(no_other_host),
 	    T(no_other_document),
+	    T(telemetry_goes_to_its_endpoint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

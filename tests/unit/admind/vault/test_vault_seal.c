@@ -279,7 +279,7 @@ tags(void **state)
 {
 	static const uint8_t kinds[] = {CONTEXT_TOOL, CONTEXT_INSPECT,
 	    CONTEXT_TEST, CONTEXT_COMPILE, CONTEXT_GRANTS, CONTEXT_MODULE,
-	    CONTEXT_KEYS};
+	    CONTEXT_KEYS, CONTEXT_TELEMETRY};
 	int last = limit_of_context(CTX_NETWORK_RATE);
 	struct ipc_seal_context msg = {.listener = LISTENER_ADMIND};
 	struct contexts *c = contexts_new();

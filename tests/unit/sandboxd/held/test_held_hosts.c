@@ -42,40 +42,53 @@ test_drivers(void **state)
 	buf_free(&more);
 }
 
-/* A fetch of keys is a specification and hosts, as the vault alone makes them,
- * and no other kind runs that driver. */
+/* A run of ours is a specification and hosts, as the vault alone makes them,
+ * and no other kind runs its driver. */
 static void
-test_keys(void **state)
+ours(struct held_set *s, uint8_t kind, const char *name, uint8_t other,
+    enum runner_driver driver)
 {
-	static const uint8_t others[] = {
-	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE};
-	struct held_set *s = *state;
+	const uint8_t others[] = {
+	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE, other};
 	struct buf more;
 	struct held *h;
 
 	buf_init(&more, 4096);
-	assert_null(held_rig_with(s, CONTEXT_KEYS, &more)); /* source */
+	assert_null(held_rig_with(s, kind, &more)); /* source */
 	tlv_puts(&more, CTX_CODE, "");
-	tlv_puts(&more, CTX_KIND, "keys");
-	assert_null(held_rig_with(s, CONTEXT_KEYS, &more)); /* no spec */
+	tlv_puts(&more, CTX_KIND, name);
+	assert_null(held_rig_with(s, kind, &more)); /* no spec */
 	tlv_puts(&more, CTX_SPEC, "{}");
 	tlv_puts(&more, CTX_REQUIRE, "tcp id.example 443");
 	tlv_puts(&more, CTX_GRANT, "tcp id.example 443");
-	assert_non_null(h = held_rig_with(s, CONTEXT_KEYS, &more));
-	assert_int_equal(h->driver, DRIVER_KEYS);
+	assert_non_null(h = held_rig_with(s, kind, &more));
+	assert_int_equal(h->driver, driver);
 	assert_true(held_connects(h));
 	held_free(h);
 	for (size_t i = 0; i < sizeof(others); i++)
 		assert_null(held_rig_with(s, others[i], &more));
 	tlv_puts(&more, CTX_SECRET_NAME, "TOKEN");
 	tlv_puts(&more, CTX_SECRET_VALUE, "value");
-	assert_null(held_rig_with(s, CONTEXT_KEYS, &more));
+	assert_null(held_rig_with(s, kind, &more));
 	buf_clear(&more);
 	tlv_puts(&more, CTX_CODE, "");
 	tlv_puts(&more, CTX_KIND, "http");
 	tlv_puts(&more, CTX_SPEC, "{}");
-	assert_null(held_rig_with(s, CONTEXT_KEYS, &more));
+	assert_null(held_rig_with(s, kind, &more));
 	buf_free(&more);
+}
+
+static void
+test_keys(void **state)
+{
+	ours(*state, CONTEXT_KEYS, "keys", CONTEXT_TELEMETRY, DRIVER_KEYS);
+}
+
+static void
+test_telemetry(void **state)
+{
+	ours(*state, CONTEXT_TELEMETRY, "telemetry", CONTEXT_KEYS,
+	    DRIVER_TELEMETRY);
 }
 
 /* What an installer does and where it may connect is the configuration's;
@@ -371,7 +384,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) \
 	cmocka_unit_test_setup_teardown(f, held_rig_setup, held_rig_teardown)
-	    T(test_drivers), T(test_keys), T(test_installer),
+	    T(test_drivers), T(test_keys), T(test_telemetry), T(test_installer),
 	    T(test_installer_settings), T(test_hosts), T(test_grants_change),
 	    T(test_arguments_of_the_record)};
 
