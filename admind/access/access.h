@@ -19,6 +19,7 @@
 enum { ACCESS_WHY_MAX = 400 };
 
 struct access_waiter;
+struct narrowed; /* narrow.h */
 
 struct access_row {
 	uint64_t serial;
@@ -36,6 +37,8 @@ struct access {
 	enum failure failure;
 	unsigned generation; /* number of changes of `now`, and of fetched
 			      * keys */
+
+	struct narrowed *narrowed; /* rights at endpoints of `now` */
 
 	struct access_row held; /* the row of `now` */
 	/* Its document and seal, for runs that fetch keys. */

@@ -21,10 +21,12 @@
 
 #include "access.h"
 #include "crypto.h"
+#include "ended.h"
 #include "identities.h"
 #include "ids.h"
 #include "json_kv.h"
 #include "log.h"
+#include "narrow.h"
 #include "tokens.h"
 
 /* A serial is a time. One that is further ahead is of a clock that was wrong:
@@ -56,7 +58,7 @@ int
 document_start(struct admind *a, struct err *err)
 {
 	a->access = calloc(1, sizeof(*a->access));
-	if (a->access == NULL)
+	if (a->access == NULL || (a->access->narrowed = narrow_init()) == NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
 	a->access->failure = FAILURE_STORAGE_UNAVAILABLE;
 	STAILQ_INIT(&a->access->waiters);
@@ -134,7 +136,9 @@ adopt(struct admind *a, struct compiled *now)
 		return;
 	}
 	x->generation++;
+	narrow_drop(x->narrowed);
 	metadata_tell(a);
+	ended_endpoints(a, old, now);
 	identities_judge_again(a, old, now);
 	tokens_judge_again(a);
 	compiled_free(old);

@@ -44,6 +44,7 @@
 #include "messages/net.h"
 #include "messages/source.h"
 #include "messages/access.h"
+#include "messages/endpoints.h"
 
 #define IPC_MESSAGES(M)          \
 	IPC_MESSAGES_ANY(M)      \
@@ -65,6 +66,7 @@
 	IPC_MESSAGES_ACTIONS(M)  \
 	IPC_MESSAGES_NET(M)      \
 	IPC_MESSAGES_SOURCE(M)   \
-	IPC_MESSAGES_ACCESS(M)
+	IPC_MESSAGES_ACCESS(M)   \
+	IPC_MESSAGES_ENDPOINTS(M)
 
 #endif

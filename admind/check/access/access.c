@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "access_endpoint.h"
 #include "access_form.h"
 #include "access_issuer.h"
 #include "access_read.h"
@@ -180,7 +181,7 @@ document(struct access_doc *a)
 {
 	static const struct access_member members[] = {{"resource", false},
 	    {"issuers", false}, {"rules", false}, {"permission_sets", false},
-	    {NULL, false}};
+	    {"endpoints", false}, {NULL, false}};
 	const struct access_at top = {.v = &a->d->node[0], .root = true};
 	struct access_at resource, issuers, rules, sets, one;
 	uint32_t n;
@@ -216,6 +217,8 @@ document(struct access_doc *a)
 		set(a, &one);
 		unique(a, &sets, i, "name");
 	}
+	one = access_get(a, &top, "endpoints");
+	access_endpoints_read(a, &one, &sets);
 }
 
 void
