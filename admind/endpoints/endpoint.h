@@ -52,9 +52,9 @@ struct ipc_bytes endpoint_own(const struct endpoint *, struct ipc_bytes name);
 struct ipc_bytes endpoint_shown(const struct endpoint *, struct ipc_bytes own,
     const struct endpoint_rename **rename);
 
-/* Narrows the rights `own` by a set and by the endpoint. The scopes and patterns
- * are those of the set. Without a set, allow is NULL. The caller frees the texts.
- * 0, or -1 without memory. */
+/* Narrows the rights `own` by a set and by the endpoint. The scopes and
+ * patterns are those of the set. Without a set, allow is NULL. The caller frees
+ * the texts. 0, or -1 without memory. */
 int endpoint_narrow(const struct endpoint *, const struct permit *own,
     unsigned scopes, const char *allow, const char *deny, struct permit *out);
 /* Returns whether all that was seen and called at `was` is so at `is`, by the
