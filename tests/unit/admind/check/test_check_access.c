@@ -6,6 +6,7 @@
 #include "access.h"
 #include "access_fields.h"
 #include "bounds.h"
+#include "endpoint_fields.h"
 #include "jwt_key.h"
 #include "signer.h"
 #include "tlv.h"
