@@ -20,6 +20,7 @@ enum { ACCESS_WHY_MAX = 400 };
 
 struct access_waiter;
 struct otlp_state;
+struct narrowed; /* narrow.h */
 
 struct access_row {
 	uint64_t serial;
@@ -37,6 +38,8 @@ struct access {
 	enum failure failure;
 	unsigned generation; /* number of changes of `now`, and of fetched
 			      * keys */
+
+	struct narrowed *narrowed; /* rights at endpoints of `now` */
 
 	struct access_row held; /* the row of `now` */
 	/* Its document and seal, for runs that fetch keys. */

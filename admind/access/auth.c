@@ -23,10 +23,12 @@
 #include "activity.h"
 #include "auth.h"
 #include "crypto.h"
+#include "endpoint.h"
 #include "identities.h"
 #include "ids.h"
 #include "log.h"
 #include "name.h"
+#include "narrow.h"
 #include "tokens.h"
 
 enum {
@@ -110,11 +112,12 @@ auth_is_signed(uint8_t via, struct ipc_bytes credential)
 /* Finds the owner of an API token or of a signed token. */
 static int
 find_owner(struct admind *a, enum listener listener, uint8_t via,
-    struct ipc_bytes credential, struct auth *who, struct err *err)
+    struct ipc_bytes credential, struct ipc_bytes endpoint, struct auth *who,
+    struct err *err)
 {
 	if (auth_is_signed(via, credential))
-		who->token = identities_find(
-		    a, listener, via, credential, &who->expires_us, err);
+		who->token = identities_find(a, listener, via, credential,
+		    endpoint, &who->expires_us, err);
 	else
 		who->token = tokens_find(a, listener, credential, err);
 	if (who->token == NULL)
@@ -126,18 +129,54 @@ find_owner(struct admind *a, enum listener listener, uint8_t via,
 }
 
 /*
+ * Narrows a client's rights to those at an endpoint. The gateway says which one
+ * the path named, and the client chose the path. So that an endpoint only takes
+ * rights away is all that its security rests on: a client that names another
+ * one, or a gateway that lies, gets nothing that the credential lacks.
+ */
+static int
+narrow(struct admind *a, enum listener listener, struct ipc_bytes name,
+    struct auth *who, struct err *err)
+{
+	const struct access_set *set = NULL;
+	struct endpoint *e;
+	struct token *t;
+	bool made;
+
+	if (document_ready(a, err) == -1)
+		return -1;
+	e = rules_endpoint(a->access->now, name, listener);
+	if (e == NULL)
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "this endpoint is not there any more");
+	if (e->set.n > 0)
+		set = rules_set_named(a->access->now, e->set);
+	t = narrow_token(a->access->narrowed, who->token, e,
+	    set != NULL ? set->scopes : 0, set != NULL ? set->allow : NULL,
+	    set != NULL ? set->deny : NULL, &made);
+	if (t == NULL || a->tokens == NULL)
+		return err_set(err, FAILURE_BUSY, "out of memory");
+	if (made)
+		tokens_name_set(a, t);
+	who->token = t;
+	return 0;
+}
+
+/*
  * Compares digests, not tokens. Digests have the same length, and the time that
  * a wrong guess takes tells nothing about the right token.
  */
-int
-auth_principal(struct admind *a, enum listener listener, uint8_t via,
-    struct ipc_bytes credential, struct auth *who, struct err *err)
+static int
+find(struct admind *a, enum listener listener, uint8_t via,
+    struct ipc_bytes credential, struct ipc_bytes endpoint, struct auth *who,
+    struct err *err)
 {
 	struct ipc_hash h;
 
 	memset(who, 0, sizeof(*who));
 	if (auth_is_signed(via, credential) || tokens_like(credential))
-		return find_owner(a, listener, via, credential, who, err);
+		return find_owner(
+		    a, listener, via, credential, endpoint, who, err);
 	if (listener != LISTENER_LOCAL)
 		return err_set(err, FAILURE_UNAUTHENTICATED,
 		    "this listener needs a credential that is valid here");
@@ -149,6 +188,40 @@ auth_principal(struct admind *a, enum listener listener, uint8_t via,
 	}
 	memcpy(who->principal, NAME_LOCAL, sizeof(NAME_LOCAL));
 	return 0;
+}
+
+int
+auth_principal(struct admind *a, enum listener listener, uint8_t via,
+    struct ipc_bytes credential, struct ipc_bytes endpoint, struct auth *who,
+    struct err *err)
+{
+	if (find(a, listener, via, credential, endpoint, who, err) == -1)
+		return -1;
+	return endpoint.n == 0 ? 0 : narrow(a, listener, endpoint, who, err);
+}
+
+static struct token *
+whole_of_set(struct admind *a, enum listener listener, struct ipc_bytes set)
+{
+	struct token *t = tokens_of_set(a, listener, set);
+
+	return t != NULL ? t : identities_of_set(a, listener, set);
+}
+
+/* A set of an endpoint counts as long as the set that it was made of is live.
+ */
+struct token *
+auth_of_set(struct admind *a, enum listener listener, struct ipc_bytes set)
+{
+	struct token *t = whole_of_set(a, listener, set), *base = NULL;
+
+	if (t != NULL || a->access == NULL)
+		return t;
+	t = narrow_of_set(a->access->narrowed, listener, set, &base);
+	return t == NULL || base == NULL ||
+		whole_of_set(a, listener, ipc_str(base->set[listener])) != NULL
+	    ? t
+	    : NULL;
 }
 
 /* Returns the time that a credential has left, in ms; 0: it has no end. A
@@ -197,15 +270,15 @@ auth_refused_token(struct link *l, const char *principal, const struct err *err)
  * that the gateway does not have yet; else "". */
 static void
 answer_identity(struct link *l, uint64_t request, uint8_t via,
-    struct ipc_bytes credential, const char *ticket)
+    struct ipc_bytes credential, struct ipc_bytes endpoint, const char *ticket)
 {
 	struct ipc_identity answer = {0};
 	struct token_hints hints;
 	struct auth who;
 	struct err err;
 
-	if (auth_principal(l->a, l->listener, via, credential, &who, &err) ==
-	    -1) {
+	if (auth_principal(l->a, l->listener, via, credential, endpoint, &who,
+		&err) == -1) {
 		auth_refused(l, ipc_bytes(NULL, 0), err.failure);
 		link_refuse(l, request, err.failure, err.text);
 		return;
@@ -236,14 +309,16 @@ authenticate(struct link *l, struct ipc_frame *f)
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	answer_identity(l, m.request, m.via, m.credential, "");
+	answer_identity(l, m.request, m.via, m.credential, m.endpoint, "");
 	return 0;
 }
 
 void
-auth_admitted(struct link *l, uint64_t request, const char *ticket)
+auth_admitted(struct link *l, uint64_t request, struct ipc_bytes endpoint,
+    const char *ticket)
 {
-	answer_identity(l, request, VIA_TICKET, ipc_str(ticket), ticket);
+	answer_identity(
+	    l, request, VIA_TICKET, ipc_str(ticket), endpoint, ticket);
 }
 
 /* Sends a gateway's set-up, then every ended session whose own expiry is in the

@@ -18,12 +18,19 @@ struct auth {
  * or it has the form of a JWS (RFC 7515 section 7.1). Such a client is never
  * `local`. via: enum credential_via. */
 bool auth_is_signed(uint8_t via, struct ipc_bytes credential);
-/* Finds the client of a credential. 0, or -1 with err. */
+/* Finds the client of a credential, with its rights at an endpoint (empty: the
+ * whole). 0, or -1 with err. */
 int auth_principal(struct admind *, enum listener, uint8_t via,
-    struct ipc_bytes credential, struct auth *, struct err *);
+    struct ipc_bytes credential, struct ipc_bytes endpoint, struct auth *,
+    struct err *);
+/* Finds a live token, a remembered person, or one of these narrowed to an
+ * endpoint, by the name of the permission set at this listener, or NULL. Adds
+ * no reference. */
+struct token *auth_of_set(struct admind *, enum listener, struct ipc_bytes set);
 /* Answers an AUTHENTICATE whose token was bound to its request: with the
  * identity and the ticket that is good from now on. */
-void auth_admitted(struct link *, uint64_t request, const char *ticket);
+void auth_admitted(struct link *, uint64_t request, struct ipc_bytes endpoint,
+    const char *ticket);
 int auth_load_token(struct admind *, struct err *); /* called at start */
 /* Counts a refusal in the metrics and notes it in the activity log: of a
  * credential if the failure is UNAUTHENTICATED, else of a call of the tool

@@ -12,8 +12,10 @@
 
 #include <event2/event.h>
 
+#include "auth.h"
 #include "catalogue.h"
-#include "identities.h"
+#include "endpoint.h"
+#include "item.h"
 #include "json_kv.h"
 #include "log.h"
 #include "management_tools.h"
@@ -25,26 +27,6 @@ enum {
 	QUEUED_MAX = 2 * 1024 * 1024, /* a page waits until less is queued */
 	WAIT_MS = 5,
 	CATALOGUE_ACK_MS = 200, /* longest delay of an answer by gateways */
-};
-
-/* Columns of a page, after the revision. Null values are left out. */
-enum {
-	C_NAME = 1,
-	C_URI,
-	C_HASH,
-	C_TITLE,
-	C_DESCRIPTION,
-	C_MIME_TYPE,
-	C_SIZE,
-	C_TTL_MS,
-	C_META,
-	C_ICONS,
-	C_INPUT_SCHEMA,
-	C_OUTPUT_SCHEMA,
-	C_ANNOTATIONS,
-	C_ARGUMENTS,
-	C_SERVER,
-	C_PLAIN_NAME
 };
 
 #define ITEM(SERVERS)                                                     \
@@ -164,78 +146,6 @@ on_wait(evutil_socket_t fd, short what, void *arg)
 	next_page(arg);
 }
 
-/* Writes _meta: the members of the author's object, whose text is raw, and
- * before them a resource's caching hint. admind-check made sure that the
- * author's object has no member of the hint's name. */
-static void
-put_meta(struct jsonw *w, struct ipc_bytes raw, bool hint, int64_t ttl_ms)
-{
-	struct buf b;
-	size_t i = 1;
-
-	if (!hint) {
-		if (raw.n > 0)
-			jsonw_kv_raw(w, "_meta", raw.p, raw.n);
-		return;
-	}
-	buf_init(&b, IPC_FRAME_MAX);
-	buf_putf(&b, "{\"mcpbox/ttlMs\":%lld", (long long)ttl_ms);
-	while (i < raw.n && raw.p[i] <= ' ')
-		i++;
-	if (i < raw.n && raw.p[i] != '}') {
-		buf_putc(&b, ',');
-		buf_put(&b, raw.p + i, raw.n - i);
-	} else {
-		buf_putc(&b, '}');
-	}
-	jsonw_kv_raw(w, "_meta", b.p, b.len);
-	if (b.failed)
-		w->out->failed = true;
-	buf_free(&b);
-}
-
-static void
-put_object(
-    struct jsonw *w, enum mcp_list list, const struct pg_result *rows, int i)
-{
-	static const struct {
-		int column;
-		const char *name;
-		bool raw;
-	} members[] = {{C_TITLE, "title", false},
-	    {C_DESCRIPTION, "description", false},
-	    {C_MIME_TYPE, "mimeType", false}, {C_ICONS, "icons", true},
-	    {C_INPUT_SCHEMA, "inputSchema", true},
-	    {C_OUTPUT_SCHEMA, "outputSchema", true},
-	    {C_ANNOTATIONS, "annotations", true},
-	    {C_ARGUMENTS, "arguments", true}};
-
-	jsonw_obj(w);
-	if (list == MCP_LIST_RESOURCES || list == MCP_LIST_TEMPLATES)
-		json_kv_bytes(w,
-		    list == MCP_LIST_TEMPLATES ? "uriTemplate" : "uri",
-		    db_bytes(rows, i, C_URI));
-	json_kv_bytes(w, "name", db_bytes(rows, i, C_NAME));
-	for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
-		struct ipc_bytes v = db_bytes(rows, i, members[k].column);
-
-		/* A tool's description is never left out, because models choose
-		 * by it. */
-		if (db_null(rows, i, members[k].column) ||
-		    (v.n == 0 && list != MCP_LIST_TOOLS))
-			continue;
-		if (members[k].raw)
-			jsonw_kv_raw(w, members[k].name, v.p, v.n);
-		else
-			json_kv_bytes(w, members[k].name, v);
-	}
-	if (!db_null(rows, i, C_SIZE) && list == MCP_LIST_RESOURCES)
-		jsonw_kv_int(w, "size", db_int(rows, i, C_SIZE));
-	put_meta(w, db_bytes(rows, i, C_META), !db_null(rows, i, C_TTL_MS),
-	    db_null(rows, i, C_TTL_MS) ? 0 : db_int(rows, i, C_TTL_MS));
-	jsonw_obj_end(w);
-}
-
 /* Sends one item. Its schemas are the stored bytes, so clients see the bytes
  * that were hashed. 0, or -1 without memory. */
 static int
@@ -245,9 +155,13 @@ send_item(struct stream *s, const struct pg_result *rows, int i)
 	    .name = db_bytes(rows, i, C_NAME),
 	    .uri = db_bytes(rows, i, C_URI)};
 	struct ipc_bytes hash = db_bytes(rows, i, C_HASH);
+	const struct endpoint_rename *rename = NULL;
 	struct jsonw w;
 	struct buf b;
 	int rv = -1;
+
+	if (s->list == MCP_LIST_TOOLS)
+		m.name = token_shown(s->token, m.name, &rename);
 
 	if (hash.n == sizeof(m.version.b))
 		memcpy(m.version.b, hash.p, hash.n);
@@ -256,7 +170,7 @@ send_item(struct stream *s, const struct pg_result *rows, int i)
 	if (s->list == MCP_LIST_STOPPED)
 		buf_puts(&b, "{}");
 	else
-		put_object(&w, s->list, rows, i);
+		item_put(&w, s->list, rows, i, m.name, rename);
 	if (!b.failed) {
 		m.json = ipc_bytes(b.p, b.len);
 		link_answer(
@@ -274,6 +188,10 @@ manages(const struct stream *s, const char *name)
 {
 	const char *sentence;
 
+	if (s->token != NULL && s->token->permit.at == PERMIT_AT_SEARCH &&
+	    strcmp(name, PERMIT_SEARCH_TOOL) != 0 &&
+	    strcmp(name, PERMIT_CALL_TOOL) != 0)
+		return false;
 	return s->token == NULL ||
 	    permit_management(&s->token->permit,
 		token_scopes(s->op->a, s->token, s->op->link->listener), name,
@@ -286,10 +204,17 @@ manages(const struct stream *s, const char *name)
 static bool
 shows(const struct stream *s, const struct pg_result *rows, int i)
 {
+	const struct endpoint_rename *rename;
 	char name[EXPOSED_NAME_MAX + 1];
 
 	if (s->token == NULL)
 		return true;
+	/* Tools that an endpoint does not list, or that lost their names. */
+	if (s->list == MCP_LIST_TOOLS &&
+	    (s->token->permit.at == PERMIT_AT_SEARCH ||
+		token_shown(s->token, db_bytes(rows, i, C_NAME), &rename).n ==
+		    0))
+		return false;
 	return (s->token->permit.scopes & PERMIT_READ) != 0 &&
 	    db_text(rows, i, C_NAME, name, sizeof(name)) &&
 	    token_permits(s->token, name, db_bytes(rows, i, C_SERVER),
@@ -378,9 +303,7 @@ catalogue_message(struct link *l, struct ipc_frame *f)
 	/* Local clients without a token see everything. Other clients need a
 	 * live token of this listener with this very permission set, or be
 	 * remembered with it. */
-	t = tokens_of_set(l->a, l->listener, m.permission_set);
-	if (t == NULL)
-		t = identities_of_set(l->a, l->listener, m.permission_set);
+	t = auth_of_set(l->a, l->listener, m.permission_set);
 	/* The name has the form of a set. Its people may have been remembered
 	 * when the gateway heard it, and pushed out since. The gateway asks
 	 * again about its client's credential. Then the set is known, or the

@@ -84,6 +84,12 @@ read_field(struct claims *c, const struct tlv *t)
 		return tlv_u64(t, &c->exp_us);
 	case JWT_IAT_US:
 		return tlv_u64(t, &c->iat_us);
+	case JWT_ENDPOINT:
+		if (b.n == 0 || b.n > ACCESS_NAME_MAX ||
+		    c->nendpoints == ENDPOINTS_MAX)
+			return -1;
+		c->endpoint[c->nendpoints++] = b;
+		return 0;
 	case JWT_BOUND:
 		c->bound = b;
 		return b.n > 0 ? 0 : -1;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "endpoint.h"
 #include "listener.h"
 #include "permit.h"
 #include "rules.h"
@@ -274,7 +275,29 @@ read_telemetry(struct compiled *c, struct ipc_bytes record, struct err *err)
 	return 0;
 }
 
-/* Reads the rules, or all fields but the rules: a rule names others. */
+static int
+read_endpoint(struct compiled *c, struct ipc_bytes record, struct err *err)
+{
+	struct endpoint *e;
+	bool named = false;
+
+	if (c->nendpoints == ENDPOINTS_MAX)
+		return malformed(err);
+	e = endpoint_new(record, err);
+	if (e == NULL)
+		return -1;
+	c->endpoint[c->nendpoints++] = e; /* freed with the document */
+	for (unsigned i = 0; i < c->nsets; i++)
+		named |= same(c->set[i].name, e->set);
+	for (unsigned i = 0; i + 1 < c->nendpoints; i++)
+		if (same(c->endpoint[i]->name, e->name))
+			return malformed(err);
+	return name_ok(e->name) && (e->set.n == 0 || named) ? 0
+							    : malformed(err);
+}
+
+/* Reads the rules, or all fields but the rules: a rule names others. Endpoints
+ * come after all sets. */
 static int
 read_all(struct compiled *c, bool rules, struct err *err)
 {
@@ -294,7 +317,7 @@ read_all(struct compiled *c, bool rules, struct err *err)
 				rc = read_telemetry(c, value(&t), err);
 			continue;
 		}
-		if (t.tag < ACCESS_RESOURCE || t.tag > ACCESS_SET)
+		if (t.tag < ACCESS_RESOURCE || t.tag > ACCESS_ENDPOINT)
 			return malformed(err);
 		if (rules == (t.tag == ACCESS_RULE)) {
 			if (t.tag == ACCESS_RULE)
@@ -303,6 +326,8 @@ read_all(struct compiled *c, bool rules, struct err *err)
 				rc = read_issuer(c, value(&t), err);
 			else if (t.tag == ACCESS_SET)
 				rc = read_set(c, value(&t), err);
+			else if (t.tag == ACCESS_ENDPOINT)
+				rc = read_endpoint(c, value(&t), err);
 			else if (c->resource.n > 0 || !url_ok(value(&t)))
 				rc = malformed(err);
 			else
@@ -343,6 +368,8 @@ compiled_free(struct compiled *c)
 		free(c->set[i].allow);
 		free(c->set[i].deny);
 	}
+	for (unsigned i = 0; i < c->nendpoints; i++)
+		endpoint_unref(c->endpoint[i]);
 	buf_free(&c->fields);
 	free(c);
 }

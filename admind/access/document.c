@@ -21,10 +21,12 @@
 
 #include "access.h"
 #include "crypto.h"
+#include "ended.h"
 #include "identities.h"
 #include "ids.h"
 #include "json_kv.h"
 #include "log.h"
+#include "narrow.h"
 #include "otlp_state.h"
 #include "tokens.h"
 
@@ -57,7 +59,7 @@ int
 document_start(struct admind *a, struct err *err)
 {
 	a->access = calloc(1, sizeof(*a->access));
-	if (a->access == NULL ||
+	if (a->access == NULL || (a->access->narrowed = narrow_init()) == NULL ||
 	    (a->access->telemetry = calloc(1, sizeof(*a->access->telemetry))) ==
 		NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");
@@ -137,7 +139,9 @@ adopt(struct admind *a, struct compiled *now)
 		return;
 	}
 	x->generation++;
+	narrow_drop(x->narrowed);
 	metadata_tell(a);
+	ended_endpoints(a, old, now);
 	identities_judge_again(a, old, now);
 	tokens_judge_again(a);
 	compiled_free(old);

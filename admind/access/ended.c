@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "ended.h"
+#include "endpoint.h"
 #include "hold.h"
 #include "ids.h"
 #include "job.h"
 #include "log.h"
+#include "narrow.h"
+#include "token.h"
 
 enum {
 	TELL_MS = 1000,    /* a gateway that takes longer hangs */
@@ -38,6 +42,71 @@ ended_jobs(struct admind *a, const char *principal)
 			j->revoked = true;
 			j->revoked_why = FAILURE_KILLED;
 		}
+}
+
+/* ---- endpoints ---- */
+
+static const struct endpoint *
+endpoint_named(const struct compiled *c, struct ipc_bytes name)
+{
+	for (unsigned i = 0; c != NULL && i < c->nendpoints; i++)
+		if (c->endpoint[i]->name.n == name.n &&
+		    memcmp(c->endpoint[i]->name.p, name.p, name.n) == 0)
+			return c->endpoint[i];
+	return NULL;
+}
+
+/* Returns whether an endpoint's set keeps all its rights. */
+static bool
+set_covers(const struct compiled *from, const struct compiled *to,
+    const struct endpoint *was)
+{
+	const struct access_set *a, *b;
+	struct permit is, had;
+
+	if (was->set.n == 0)
+		return true;
+	a = rules_set_named(to, was->set);
+	b = rules_set_named(from, was->set);
+	if (a == NULL || b == NULL)
+		return false;
+	is = (struct permit){a->scopes, a->allow, a->deny, PERMIT_WHOLE};
+	had = (struct permit){b->scopes, b->allow, b->deny, PERMIT_WHOLE};
+	return permit_covers(&is, &had);
+}
+
+static void
+cancel_run(void *arg, const struct ipc_id *id)
+{
+	hold_cancel(arg, id, FAILURE_KILLED);
+}
+
+/* A token that keeps all rights elsewhere loses them at this endpoint alone, so
+ * only work that came by the endpoint ends. Gateways end its streams when they
+ * hear of the endpoints. */
+void
+ended_endpoints(
+    struct admind *a, const struct compiled *from, const struct compiled *to)
+{
+	struct job *j;
+
+	for (unsigned i = 0; from != NULL && i < from->nendpoints; i++) {
+		const struct endpoint *was = from->endpoint[i];
+		const struct endpoint *is = endpoint_named(to, was->name);
+
+		if (is != NULL && endpoint_covers(is, was) &&
+		    set_covers(from, to, was))
+			continue;
+		log_event(LOG_LV_INFO, "endpoint",
+		    "%.*s lost something by another document", (int)was->name.n,
+		    (const char *)was->name.p);
+		TAILQ_FOREACH(j, &a->jobs, entry)
+			if (j->token != NULL && j->token->endpoint == was) {
+				j->revoked = true;
+				j->revoked_why = FAILURE_KILLED;
+			}
+		narrow_runs(a->access->narrowed, was->name, cancel_run, a);
+	}
 }
 
 static void

@@ -8,8 +8,14 @@
 
 #include "op.h"
 
+struct compiled;
+
 /* Marks the jobs of a principal: each is refused at its next step. */
 void ended_jobs(struct admind *, const char *principal);
+/* Ends the jobs and runs of clients of each endpoint that loses anything by a
+ * new document, or that is gone. Either may be NULL. */
+void ended_endpoints(
+    struct admind *, const struct compiled *from, const struct compiled *to);
 /* Cancels the open runs of these principals, in this node's sandbox. The
  * elements are texts; the array is the caller's. */
 void ended_runs(struct admind *, struct db_array *principals);

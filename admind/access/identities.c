@@ -150,9 +150,26 @@ is_withdrawn(struct err *err)
 	    err, FAILURE_FORBIDDEN, "an administrator withdrew this identity");
 }
 
+/* Checks that a token may be shown at this endpoint (empty: the whole). Its
+ * owner may have consented to an endpoint alone, so the whole is refused. */
+static int
+is_for(const struct claims *c, struct ipc_bytes endpoint, struct err *err)
+{
+	if (c->nendpoints == 0)
+		return 0;
+	for (unsigned i = 0; i < c->nendpoints; i++)
+		if (c->endpoint[i].n == endpoint.n &&
+		    memcmp(c->endpoint[i].p, endpoint.p, endpoint.n) == 0)
+			return 0;
+	return err_set(err, FAILURE_UNAUTHENTICATED,
+	    "the token is for the endpoint %.*s alone (`aud`)",
+	    (int)c->endpoint[0].n, (const char *)c->endpoint[0].p);
+}
+
 struct token *
 identities_find(struct admind *a, enum listener listener, uint8_t via,
-    struct ipc_bytes credential, uint64_t *expires_us, struct err *err)
+    struct ipc_bytes credential, struct ipc_bytes endpoint,
+    uint64_t *expires_us, struct err *err)
 {
 	struct credential *c;
 	struct claims claims;
@@ -200,6 +217,8 @@ identities_find(struct admind *a, enum listener listener, uint8_t via,
 		no_issuer(via, err);
 		return NULL;
 	}
+	if (is_for(&claims, endpoint, err) == -1)
+		return NULL;
 	if (identities_withdrawn(a, c->person->principal)) {
 		is_withdrawn(err);
 		return NULL;
@@ -454,7 +473,8 @@ session_end(struct admind *a, const struct issuer *s, const struct claims *c,
  */
 int
 identities_admit(struct admind *a, struct ipc_bytes fields,
-    const struct bound_request *rq, char *ticket, struct err *err)
+    const struct bound_request *rq, struct ipc_bytes endpoint, char *ticket,
+    struct err *err)
 {
 	const struct compiled *d = a->access->now;
 	const struct access_set *set;
@@ -464,13 +484,22 @@ identities_admit(struct admind *a, struct ipc_bytes fields,
 	struct claims claims;
 	struct ipc_hash h;
 	struct bound b;
-	struct buf session;
+	struct buf session, all;
 	int rc = -1;
 
 	buf_init(&session, IPC_FRAME_MAX);
+	buf_init(&all, IPC_FRAME_MAX);
 	if (claims_read(&claims, fields, err) == -1 ||
+	    is_for(&claims, endpoint, err) == -1 ||
 	    bound_read(&b, claims.bound, err) == -1)
 		goto out;
+	buf_put(&all, fields.p, fields.n);
+	if (endpoint.n > 0 && claims.nendpoints == 0)
+		tlv_put(&all, JWT_ENDPOINT, endpoint.p, endpoint.n);
+	if (all.failed) {
+		err_set(err, FAILURE_BUSY, "out of memory");
+		goto out;
+	}
 	s = issuers_named(d, claims.issuer);
 	set = rules_set(d, &claims);
 	if (s == NULL || set == NULL) {
@@ -480,7 +509,7 @@ identities_admit(struct admind *a, struct ipc_bytes fields,
 	if (bound_compare(&b, d->resource, rq, err) == -1 ||
 	    use(a, s, &claims, &b, err) == -1)
 		goto out;
-	if (bound_session(fields,
+	if (bound_session(ipc_bytes(all.p, all.len),
 		b.session_exp_us != 0 ? b.session_exp_us : claims.exp_us,
 		&session) == -1) {
 		err_set(err, FAILURE_BUSY, "out of memory");
@@ -500,6 +529,7 @@ identities_admit(struct admind *a, struct ipc_bytes fields,
 	rc = 0;
 out:
 	buf_free(&session);
+	buf_free(&all);
 	return rc;
 }
 

@@ -61,13 +61,15 @@ bool identities_unknown(
 bool identities_known(
     struct admind *, uint8_t via, struct ipc_bytes credential);
 /*
- * Finds the rights of the owner of a token that was judged. Adds no reference.
+ * Finds the rights of the owner of a token that was judged, if it is good at
+ * this endpoint (empty: the whole). Adds no reference.
  * expires_us receives the end of the token. NULL with err: UNAUTHENTICATED, or
  * FORBIDDEN, with a sentence in ASCII; or the reason why no token can be judged
  * now.
  */
 struct token *identities_find(struct admind *, enum listener, uint8_t via,
-    struct ipc_bytes credential, uint64_t *expires_us, struct err *);
+    struct ipc_bytes credential, struct ipc_bytes endpoint,
+    uint64_t *expires_us, struct err *);
 /*
  * Takes the claims of a token that admind-check found good. 0: it is remembered
  * now; -1 with err: its owner may not come in (FORBIDDEN), or as above.
@@ -83,10 +85,12 @@ bool identities_bound(struct admind *, struct ipc_bytes fields);
 /*
  * Admits the one request that a token is bound to, after identities_learn()
  * took its claims. 0: the token is used up, and ticket (BOUND_TICKET_LEN + 1
- * bytes) is remembered in its place, with VIA_TICKET; -1 with err.
+ * bytes) is remembered in its place, with VIA_TICKET; -1 with err. A ticket of
+ * a request to an endpoint is good there alone.
  */
 int identities_admit(struct admind *, struct ipc_bytes fields,
-    const struct bound_request *, char *ticket, struct err *);
+    const struct bound_request *, struct ipc_bytes endpoint, char *ticket,
+    struct err *);
 /* Forgets a token that admind-check refused. Gateways end its streams and
  * waiting calls. A refusal at a listener that the token's issuer does not serve
  * says nothing about the token elsewhere, so the token stays. */

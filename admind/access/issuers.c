@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "endpoint.h"
 #include "rules.h"
 #include "tlv.h"
 
@@ -47,6 +48,44 @@ issuers_bind(const struct compiled *c, unsigned listener)
 	return false;
 }
 
+/* Returns whether an issuer's tokens are for the resource as a whole. */
+static bool
+is_for_resource(const struct compiled *c, const struct issuer *s)
+{
+	struct tlv_reader r;
+	struct tlv t;
+
+	tlv_open(&r, s->record.p, s->record.n);
+	while (tlv_next(&r, &t) == 1)
+		if (t.tag == ISSUER_AUDIENCE && t.n == c->resource.n &&
+		    memcmp(t.p, c->resource.p, t.n) == 0)
+			return true;
+	return false;
+}
+
+/* Appends the addresses of the endpoints, as further audiences. An issuer whose
+ * audiences the administrator listed without the resource makes tokens for
+ * these alone. */
+static void
+put_endpoints(const struct compiled *c, const struct issuer *s, struct buf *out)
+{
+	struct buf url;
+
+	if (c->nendpoints == 0 || !is_for_resource(c, s))
+		return;
+	buf_init(&url, ACCESS_URL_MAX + 1 + ACCESS_NAME_MAX);
+	for (unsigned i = 0; i < c->nendpoints; i++) {
+		buf_clear(&url);
+		buf_put(&url, c->resource.p, c->resource.n);
+		buf_putc(&url, '/');
+		buf_put(&url, c->endpoint[i]->name.p, c->endpoint[i]->name.n);
+		tlv_put(out, ISSUER_ENDPOINT, url.p, url.len);
+	}
+	if (url.failed)
+		out->failed = true;
+	buf_free(&url);
+}
+
 void
 issuers_put(const struct compiled *c, const struct keysets *keysets,
     uint64_t now_ms, unsigned listener, uint8_t via, struct buf *out)
@@ -63,6 +102,7 @@ issuers_put(const struct compiled *c, const struct keysets *keysets,
 		buf_put(&record, s->record.p, s->record.n);
 		if (s->fetched)
 			keysets_put(keysets, s->name, now_ms, &record);
+		put_endpoints(c, s, &record);
 		tlv_put(out, ACCESS_ISSUER, record.p, record.len);
 	}
 	if (record.failed)

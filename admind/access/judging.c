@@ -230,11 +230,13 @@ admit_all(struct admind *a, struct frames *list, struct ipc_bytes fields,
 		} else if ((rc = ipc_decode(&x->f, &m, &err)) == 0) {
 			rq =
 			    (struct bound_request){m.method, m.target, &m.body};
-			rc = identities_admit(a, fields, &rq, ticket, &err);
+			rc = identities_admit(
+			    a, fields, &rq, m.endpoint, ticket, &err);
 		}
 		STAILQ_REMOVE_HEAD(list, entry);
 		if (rc == 0) {
-			auth_admitted(x->link, x->f.request, ticket);
+			auth_admitted(
+			    x->link, x->f.request, m.endpoint, ticket);
 			frame_free(a, x);
 			continue;
 		}

@@ -1,6 +1,7 @@
 /* Decides by the rules of a document. See rules.h. */
 #include <string.h>
 
+#include "endpoint.h"
 #include "rules.h"
 #include "tlv.h"
 
@@ -96,6 +97,17 @@ rules_set_named(const struct compiled *d, struct ipc_bytes name)
 	for (unsigned i = 0; d != NULL && i < d->nsets; i++)
 		if (same(d->set[i].name, name))
 			return &d->set[i];
+	return NULL;
+}
+
+struct endpoint *
+rules_endpoint(
+    const struct compiled *d, struct ipc_bytes name, unsigned listener)
+{
+	for (unsigned i = 0; d != NULL && i < d->nendpoints; i++)
+		if (same(d->endpoint[i]->name, name) &&
+		    (d->endpoint[i]->listeners & 1u << listener) != 0)
+			return d->endpoint[i];
 	return NULL;
 }
 

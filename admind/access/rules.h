@@ -17,11 +17,14 @@
 #include <stdbool.h>
 
 #include "access_fields.h"
+#include "bounds.h"
 #include "buf.h"
 #include "bytes.h"
 #include "err.h"
 #include "ipc_values.h"
 #include "keysets.h"
+
+struct endpoint; /* endpoint.h */
 
 struct issuer {
 	struct ipc_bytes record; /* the whole record, with its keys */
@@ -62,7 +65,8 @@ struct compiled {
 	struct issuer issuer[ACCESS_ISSUERS_MAX];
 	struct rule rule[ACCESS_RULES_MAX];
 	struct access_set set[ACCESS_SETS_MAX];
-	unsigned nissuers, nrules, nsets;
+	struct endpoint *endpoint[ENDPOINTS_MAX]; /* referenced */
+	unsigned nissuers, nrules, nsets, nendpoints;
 	struct telemetry telemetry;
 };
 
@@ -71,6 +75,9 @@ struct claims {
 	struct ipc_bytes issuer, sub, email, client;
 	struct ipc_bytes group[JWT_GROUPS_MAX];
 	unsigned ngroups;
+	/* The token is for these endpoints alone; none: for the whole. */
+	struct ipc_bytes endpoint[ENDPOINTS_MAX];
+	unsigned nendpoints;
 	unsigned scopes; /* mask of enum permit_scope; 0 if it names none */
 	uint64_t exp_us, iat_us; /* iat_us 0: not in the token */
 	struct ipc_bytes bound;  /* record of enum bound_field, or empty */
@@ -112,6 +119,9 @@ bool rules_fit(const struct rule *, const struct claims *);
 /* Returns the set of the first rule that fits; NULL: none does. */
 const struct access_set *rules_set(
     const struct compiled *, const struct claims *);
+/* Returns the endpoint of this name at this listener, or NULL. */
+struct endpoint *rules_endpoint(
+    const struct compiled *, struct ipc_bytes name, unsigned listener);
 /* Returns the set of this name, or NULL. */
 const struct access_set *rules_set_named(
     const struct compiled *, struct ipc_bytes name);

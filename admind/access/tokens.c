@@ -22,6 +22,7 @@
 #include "access.h"
 #include "crypto.h"
 #include "ended.h"
+#include "endpoint.h"
 #include "identities.h"
 #include "ids.h"
 #include "log.h"
@@ -138,11 +139,15 @@ tokens_name_set(const struct admind *a, struct token *t)
 
 	for (int l = LISTENER_LOCAL; l <= LISTENER_TUNNEL; l++) {
 		t->set[l][0] = '\0';
-		buf_init(&b, IPC_FRAME_MAX * 2);
+		buf_init(&b, IPC_BLOB_MAX);
 		buf_putc(&b, l);
 		buf_putc(&b, (uint8_t)token_scopes(a, t, (enum listener)l));
 		buf_put(&b, t->permit.allow, strlen(t->permit.allow) + 1);
 		buf_put(&b, t->permit.deny, strlen(t->permit.deny) + 1);
+		/* Two endpoints with the same patterns differ by names. */
+		if (t->endpoint != NULL)
+			buf_put(
+			    &b, t->endpoint->record.p, t->endpoint->record.len);
 		if (!b.failed) {
 			hmac_sha256(a->tokens->key, b.p, b.len, &h);
 			hex_encode(h.b, sizeof(h.b), t->set[l]);

@@ -69,10 +69,23 @@ static const struct question_form identities[] = {
 	    " ORDER BY i.principal LIMIT $2::int8",
 	    DB_FAST}},
     {0}};
+
+/* The greatest number of names of a kind that an endpoint's row lists. */
+#define NAMES "200"
+
+static const struct question_form endpoints[] = {
+    {0, {0},
+	{"adminq_endpoints",
+	    "SELECT item, name FROM mcpbox.endpoint_rows(NULL, NULL, " NAMES ")"
+	    " WHERE name COLLATE \"C\" > $1::text"
+	    " ORDER BY name COLLATE \"C\" LIMIT $2::int8",
+	    DB_FAST}},
+    {0}};
 /* clang-format on */
 
 const struct question adminq_access_questions[] = {
     {"access", QUESTION_SINGLE, ADMIN_VIEWER, access, .beside = in_force},
     {"identities", QUESTION_LIST, ADMIN_VIEWER, identities, NULL},
+    {"endpoints", QUESTION_LIST, ADMIN_VIEWER, endpoints, NULL},
     {0},
 };

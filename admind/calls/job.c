@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "activity.h"
 #include "auth.h"
 #include "crypto.h"
 #include "ending.h"
+#include "endpoint.h"
 #include "hold.h"
 #include "ids.h"
 #include "inner.h"
@@ -16,6 +18,7 @@
 #include "lack.h"
 #include "limits.h"
 #include "log.h"
+#include "narrow.h"
 #include "object.h"
 #include "token.h"
 
@@ -144,6 +147,39 @@ make(struct link *l, struct ipc_bytes tool, struct ipc_bytes arguments,
 }
 
 /*
+ * Finds the tool that a client of an endpoint means. Its record, its approval
+ * and its rights are those of the tool's own name; a name that the endpoint
+ * gave to another tool is unknown. A call by mcpbox_call_tool needs that tool,
+ * which gatewayd has taken apart already.
+ */
+static int
+go_to(struct job *j, bool by_name, const struct token *t, struct err *err)
+{
+	struct ipc_bytes own;
+	const char *sentence;
+	enum failure f;
+
+	if (t == NULL || t->endpoint == NULL)
+		return 0;
+	narrow_ran(j->a->access->narrowed, &j->execution, t->endpoint);
+	if (j->method != CALL_TOOL)
+		return 0;
+	own = endpoint_own(t->endpoint, ipc_str(j->tool));
+	if (own.n == 0 || own.n > EXPOSED_NAME_MAX ||
+	    (by_name &&
+		permit_management(&t->permit, t->permit.scopes,
+		    PERMIT_CALL_TOOL, &sentence) != FAILURE_NONE)) {
+		f = object_unknown(j->method, &sentence);
+		return err_set(err, f, "%s", sentence);
+	}
+	if (own.p != (const uint8_t *)j->tool) {
+		memcpy(j->tool, own.p, own.n);
+		j->tool[own.n] = '\0';
+	}
+	return 0;
+}
+
+/*
  * Makes a job from a gateway's request. The frame's bytes are copied: they live
  * only until the handler returns.
  */
@@ -186,8 +222,9 @@ job_new(struct link *l, const struct ipc_authorise *m, struct err *err)
 	j->alike = m->alike;
 	j->method = (enum call_method)m->method;
 	(void)trace_parse(m->trace.p, m->trace.n, &j->trace);
-	if (auth_principal(a, l->listener, m->via, m->credential, &who, err) ==
-		-1 ||
+	if (auth_principal(a, l->listener, m->via, m->credential, m->endpoint,
+		&who, err) == -1 ||
+	    go_to(j, m->by_name != 0, who.token, err) == -1 ||
 	    take_share(j, who.token, err) == -1) {
 		job_free(j);
 		return NULL;

@@ -50,6 +50,8 @@ static const struct db_stmt answer_row = {"task_answer",
     DB_SURE};
 static const struct db_stmt cancel_row = {"task_cancel",
     "SELECT mcpbox.task_cancel($1::uuid, $2::text, $3::text)", DB_SURE};
+static const struct db_stmt at_endpoint = {"task_at_endpoint",
+    "SELECT mcpbox.task_permits($1::uuid, $2::text, $3::text)", DB_FAST};
 static const struct db_stmt sweep_rows = {
     "tasks_sweep", "SELECT mcpbox.tasks_sweep()", DB_FAST};
 
@@ -238,18 +240,12 @@ changed(void *arg, const struct pg_result *rows, const struct err *err)
 		read_it(op);
 }
 
-/* Stores a client's answers, which are untrusted bytes. The database takes only
- * clean text, and decides whether the answers are valid. */
+/* Stores a client's answers. The database decides whether they are valid. */
 static void
-update(struct op *op, struct ipc_bytes answers)
+update(struct op *op)
 {
 	struct db_params p;
 
-	db_text_clean(&op->buf, answers.p, answers.n, ARGUMENTS_MAX);
-	if (op->buf.failed) {
-		op_refuse(op, FAILURE_BUSY, "out of memory");
-		return;
-	}
 	put_who(op, &p);
 	db_p_bytes(&p, op->buf.p, op->buf.len);
 	db_query(op->a->db, &answer_row, &p, changed, op);
@@ -300,15 +296,42 @@ drop(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
+static void
+serve(struct op *op)
+{
+	if (op->number == IPC_TASK_UPDATE)
+		update(op);
+	else if (op->number == IPC_TASK_CANCEL)
+		cancel(op);
+	else
+		read_it(op);
+}
+
+/* An endpoint has only the tasks of the tools that it has. A token that was
+ * made for an endpoint would read the results of others else. */
+static void
+judged(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct op *op = arg;
+
+	if (err != NULL)
+		op_refuse_err(op, err);
+	else if (!db_bool(rows, 0, 0))
+		op_refuse(op, FAILURE_UNKNOWN_TASK, "you have no such task");
+	else
+		serve(op);
+}
+
 int
 tasks_message(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_task_get get;
 	struct ipc_task_update up = {0};
 	struct ipc_task_cancel end;
-	struct ipc_bytes credential;
+	struct ipc_bytes credential, endpoint;
 	struct ipc_id id;
 	struct auth who;
+	struct db_params p;
 	struct lack lack;
 	struct err err;
 	uint8_t via;
@@ -322,6 +345,7 @@ tasks_message(struct link *l, struct ipc_frame *f)
 			return -1;
 		id = get.task;
 		credential = get.credential;
+		endpoint = get.endpoint;
 		via = get.via;
 		break;
 	case IPC_TASK_UPDATE:
@@ -329,6 +353,7 @@ tasks_message(struct link *l, struct ipc_frame *f)
 			return -1;
 		id = up.task;
 		credential = up.credential;
+		endpoint = up.endpoint;
 		via = up.via;
 		break;
 	default:
@@ -336,14 +361,15 @@ tasks_message(struct link *l, struct ipc_frame *f)
 			return -1;
 		id = end.task;
 		credential = end.credential;
+		endpoint = end.endpoint;
 		via = end.via;
 		break;
 	}
 	op = op_new(l, f->request);
 	if (op == NULL)
 		return 0;
-	if (auth_principal(l->a, l->listener, via, credential, &who, &err) ==
-		-1 ||
+	if (auth_principal(l->a, l->listener, via, credential, endpoint, &who,
+		&err) == -1 ||
 	    op_count(op, who.token, &err) == -1) {
 		op_refuse_err(op, &err);
 		return 0;
@@ -355,12 +381,20 @@ tasks_message(struct link *l, struct ipc_frame *f)
 	memcpy(op->actor, who.principal, sizeof(op->actor));
 	op->id = id;
 	op->number = f->type;
+	/* Untrusted bytes. The database takes only clean text. */
 	if (f->type == IPC_TASK_UPDATE)
-		update(op, up.answers);
-	else if (f->type == IPC_TASK_CANCEL)
-		cancel(op);
-	else
-		read_it(op);
+		db_text_clean(
+		    &op->buf, up.answers.p, up.answers.n, ARGUMENTS_MAX);
+	if (op->buf.failed) {
+		op_refuse(op, FAILURE_BUSY, "out of memory");
+	} else if (who.token != NULL && who.token->endpoint != NULL) {
+		db_params_init(&p);
+		db_p_id(&p, &op->id);
+		token_params(who.token, &p);
+		db_query(l->a->db, &at_endpoint, &p, judged, op);
+	} else {
+		serve(op);
+	}
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* The references to a token, its share, and the objects that it may use. */
 #include <stdlib.h>
 
+#include "endpoint.h"
 #include "token.h"
 
 struct share *
@@ -56,7 +57,15 @@ token_unref(struct token *t)
 	free((char *)(uintptr_t)t->permit.allow);
 	free((char *)(uintptr_t)t->permit.deny);
 	token_share_unref(t->share);
+	endpoint_unref(t->endpoint);
 	free(t);
+}
+
+struct ipc_bytes
+token_shown(const struct token *t, struct ipc_bytes tool,
+    const struct endpoint_rename **rename)
+{
+	return endpoint_shown(t != NULL ? t->endpoint : NULL, tool, rename);
 }
 
 bool

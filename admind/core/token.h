@@ -31,6 +31,9 @@ enum {
 };
 #define TOKEN_PREFIX "mbt_"
 
+struct endpoint;        /* endpoint.h */
+struct endpoint_rename; /* likewise */
+
 /* Requests of one principal in work. A person may come with several sets of
  * rights, and all count here. */
 struct share {
@@ -68,6 +71,8 @@ struct token {
 	bool seen; /* the read of the table that is under way found the token */
 	unsigned refs;
 	struct share *share;
+	/* The endpoint that the rights are narrowed to (narrow.h), or NULL. */
+	struct endpoint *endpoint;
 };
 
 /* Makes a token with no rights yet, one reference, and this share (NULL: one of
@@ -79,6 +84,10 @@ void token_unref(struct token *); /* NULL is harmless */
 struct share *token_share_new(void);
 void token_share_unref(struct share *); /* NULL is harmless */
 
+/* Returns the name by which the token's client knows a tool, or nothing: at its
+ * endpoint another tool has this name. *rename: as endpoint_shown(). */
+struct ipc_bytes token_shown(const struct token *, struct ipc_bytes tool,
+    const struct endpoint_rename **rename);
 /* Returns whether the token may use this object. NULL means a local client,
  * which may use everything. */
 bool token_permits(const struct token *, const char *exposed,

@@ -126,6 +126,9 @@ static const struct command commands[] = {
 	"access show\n"
 	"access set FILE [--yes]\n"
 	"access refresh [ISSUER]"},
+    {"endpoints", 1, 1, tables_command, "*",
+	"parts of the catalogue with an address of their own (docs/ACCESS.md)",
+	"endpoints"},
     {"identities", 1, 3, identities_command, "* reason key",
 	"people who came in with a signed token",
 	"identities\n"

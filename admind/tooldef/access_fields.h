@@ -41,10 +41,11 @@ enum {
 
 /* CHECK_ACCESS. */
 enum access_field {
-	ACCESS_RESOURCE = 1,  /* our https URL, path /mcp; absent: no issuers */
-	ACCESS_ISSUER = 2,    /* record of enum issuer_field */
-	ACCESS_RULE = 3,      /* record of enum rule_field */
-	ACCESS_SET = 4,       /* record of enum set_field */
+	ACCESS_RESOURCE = 1, /* our https URL, path /mcp; absent: no issuers */
+	ACCESS_ISSUER = 2,   /* record of enum issuer_field */
+	ACCESS_RULE = 3,     /* record of enum rule_field */
+	ACCESS_SET = 4,      /* record of enum set_field */
+	ACCESS_ENDPOINT = 5, /* record: endpoint_fields.h */
 	ACCESS_TELEMETRY = 20 /* record of telemetry_fields.h; or absent */
 };
 
@@ -65,6 +66,10 @@ enum issuer_field {
 	ISSUER_ID_TOKENS = 13, /* u8: 1 ID tokens are accepted, too */
 	ISSUER_KEY = 14,       /* record of enum key_field */
 	ISSUER_BOUND = 15,     /* u8: 1 each token is bound to one request */
+	/* A further audience, which is the name of an endpoint after the
+	 * resource's URL and a slash: JWT_ENDPOINT says if it is the one.
+	 * admind adds these. */
+	ISSUER_ENDPOINT = 16,
 	/* Only if the keys are fetched. Such a record has no ISSUER_KEY in the
 	 * document; admind adds those that were fetched. */
 	ISSUER_KEYS_URL = 20,  /* https URL of the keys, or the issuer */
@@ -124,7 +129,9 @@ enum jwt_field {
 	JWT_BOUND = 9,  /* record of enum bound_field, if ISSUER_BOUND is 1 */
 	/* The only field: the name of the issuer whose fetched keys have no
 	 * such key as the token asks for. Nothing of the token was judged. */
-	JWT_NO_KEY = 10
+	JWT_NO_KEY = 10,
+	/* The token is for these endpoints alone; absent: for the whole. */
+	JWT_ENDPOINT = 11
 };
 
 /* The request that a token is bound to (docs/decisions/0098). */

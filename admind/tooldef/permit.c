@@ -122,43 +122,119 @@ is(const char *p, size_t n, struct ipc_bytes a, const char *b,
 	    (c.n == 0 || memcmp(p + a.n + m, c.p, c.n) == 0);
 }
 
-/* Decides as mcpbox.token_matches() does (sql/schema/tokens.sql). */
+/* Returns whether one pattern means the name. Decides as mcpbox.token_matches()
+ * does (sql/schema/tokens.sql). */
+static bool
+means(const char *p, size_t n, const char *exposed, struct ipc_bytes server,
+    struct ipc_bytes name)
+{
+	const struct ipc_bytes none = {NULL, 0};
+	size_t m = strlen(exposed);
+
+	if (n == 1 && *p == '*')
+		return true;
+	if (n == m && memcmp(p, exposed, n) == 0)
+		return true;
+	if (server.n > 0 &&
+	    (is(p, n, server, "__", name) || is(p, n, server, "__*", none)))
+		return true;
+	return n > 3 && memcmp(p + n - 3, "__*", 3) == 0 && m >= n - 1 &&
+	    memcmp(p, exposed, n - 1) == 0;
+}
+
+static bool
+ends_group(const char *p, size_t n)
+{
+	return n == 1 && *p == PERMIT_AND[0];
+}
+
+/* Returns whether each group of a list has a pattern that means the name. */
 static bool
 matches(const char *list, const char *exposed, struct ipc_bytes server,
     struct ipc_bytes name)
 {
-	const struct ipc_bytes none = {NULL, 0};
-	size_t n, m = strlen(exposed);
+	bool found = false;
 	const char *p;
+	size_t n;
 
-	while ((p = line(&list, &n)) != NULL) {
-		if (n == 1 && *p == '*')
+	while ((p = line(&list, &n)) != NULL)
+		if (!ends_group(p, n))
+			found = found || means(p, n, exposed, server, name);
+		else if (!found)
+			return false;
+		else
+			found = false;
+	return found;
+}
+
+/* Returns the last group of the list. */
+static const char *
+last_group(const char *list)
+{
+	const char *last = list, *p;
+	size_t n;
+
+	while ((p = line(&list, &n)) != NULL)
+		if (ends_group(p, n))
+			last = list;
+	return last;
+}
+
+/* Returns whether the pattern `*` is in each group of a list, up to `end`. */
+static bool
+has_all(const char *list, const char *end)
+{
+	bool found = false;
+	const char *p;
+	size_t n;
+
+	while ((p = line(&list, &n)) != NULL && p != end)
+		if (!ends_group(p, n))
+			found = found || (n == 1 && *p == '*');
+		else if (!found)
+			return false;
+		else if (list == end)
 			return true;
-		if (n == m && memcmp(p, exposed, n) == 0)
-			return true;
-		if (server.n > 0 &&
-		    (is(p, n, server, "__", name) ||
-			is(p, n, server, "__*", none)))
-			return true;
-		if (n > 3 && memcmp(p + n - 3, "__*", 3) == 0 && m >= n - 1 &&
-		    memcmp(p, exposed, n - 1) == 0)
-			return true;
-	}
-	return false;
+		else
+			found = false;
+	return found;
 }
 
 bool
 permit_everything(const struct permit *p)
 {
-	const char *list = p->allow, *word;
-	size_t n;
+	return p->deny[0] == '\0' && has_all(p->allow, NULL);
+}
 
-	if (p->deny[0] != '\0')
-		return false;
-	while ((word = line(&list, &n)) != NULL)
-		if (n == 1 && *word == '*')
-			return true;
-	return false;
+/* Returns whether a management tool for tokens with every name may be used. At
+ * an endpoint that names it, only the groups before the endpoint's must allow
+ * every name. Nothing may be denied, since such a tool shows objects that no
+ * pattern names. */
+static bool
+reaches_all(const struct permit *p, const char *tool)
+{
+	const char *own;
+
+	if (p->at == PERMIT_WHOLE)
+		return permit_everything(p);
+	own = last_group(p->allow);
+	return permit_everything(p) ||
+	    (p->deny[0] == '\0' && has_line(own, tool, strlen(tool)) &&
+		has_all(p->allow, own));
+}
+
+/* Returns whether a management tool is at the place. */
+static bool
+is_there(const struct permit *p, const char *tool)
+{
+	const struct ipc_bytes none = {NULL, 0};
+
+	if (p->at == PERMIT_AT_SEARCH &&
+	    (strcmp(tool, PERMIT_SEARCH_TOOL) == 0 ||
+		strcmp(tool, PERMIT_CALL_TOOL) == 0))
+		return true;
+	return p->at == PERMIT_WHOLE ||
+	    matches(last_group(p->allow), tool, none, none);
 }
 
 bool
@@ -176,7 +252,9 @@ permit_management(const struct permit *p, unsigned scopes, const char *tool,
 	const struct permit_tool *t = permit_tool(tool);
 	const struct ipc_bytes none = {NULL, 0};
 
-	if ((p->scopes & t->scope) == 0)
+	if (!is_there(p, tool))
+		*sentence = "this endpoint does not have this tool";
+	else if ((p->scopes & t->scope) == 0)
 		*sentence = t->scope == PERMIT_EDIT
 		    ? "this token may not change tools (scope manage:edit)"
 		    : t->scope == PERMIT_MANAGE
@@ -186,7 +264,7 @@ permit_management(const struct permit *p, unsigned scopes, const char *tool,
 	else if ((scopes & t->scope) == 0)
 		*sentence = "tools cannot be changed from here: an "
 			    "administrator has remote_tool_editing disabled";
-	else if ((t->reach == PERMIT_REACH_ALL && !permit_everything(p)) ||
+	else if ((t->reach == PERMIT_REACH_ALL && !reaches_all(p, tool)) ||
 	    matches(p->deny, tool, none, none))
 		*sentence = "this token may not use every tool, so it may not "
 			    "use this one";

@@ -22,12 +22,26 @@ enum permit_scope {
 /* Bytes of all words and the spaces between them. */
 enum { PERMIT_WORDS_MAX = 10 + 1 + 10 + 1 + 6 + 1 + 11 };
 
+/* The place that a client came to. */
+enum permit_at {
+	PERMIT_WHOLE,       /* /mcp */
+	PERMIT_AT_ENDPOINT, /* the last group of `allow` is the endpoint's */
+	PERMIT_AT_SEARCH    /* likewise; its search and call tools are there */
+};
+
 struct permit {
 	unsigned scopes;
 	/* One pattern per line, or "": `*`, `server__*`, `server__name`, or the
-	 * name that clients use. */
+	 * name that clients use. Lines PERMIT_AND divide `allow` into groups: a
+	 * name must be in each. */
 	const char *allow, *deny;
+	enum permit_at at;
 };
+/* No pattern has a control character. sql: token_permits(). */
+#define PERMIT_AND "\f"
+/* The tools that an endpoint of mode "search" lists. */
+#define PERMIT_SEARCH_TOOL "mcpbox_search_tools"
+#define PERMIT_CALL_TOOL   "mcpbox_call_tool"
 
 /* Reads "tools:call\nmanage" into a mask, with the implied scopes. Unknown
  * words are ignored. */
@@ -81,8 +95,11 @@ extern const struct permit_tool permit_tools[];
 
 /*
  * Returns FAILURE_NONE if a token with these scopes may call this management
- * tool, else FORBIDDEN with the reason in *sentence. scopes: the token's
- * scopes, without those that a listener takes away.
+ * tool at this place, else FORBIDDEN with the reason in *sentence. scopes: the
+ * token's scopes, without those that a listener takes away. An endpoint has a
+ * management tool only if its own patterns name it. The tool may then reach
+ * every name, since an administrator named it. The reach of the token is judged
+ * as ever.
  */
 enum failure permit_management(const struct permit *, unsigned scopes,
     const char *tool, const char **sentence);

@@ -14,6 +14,7 @@
 #include "manage.h"
 #include "management_tools.h"
 #include "step.h"
+#include "token.h"
 
 /* Parameters that are not arguments. Their numbers are above those of all
  * fields. */
@@ -21,6 +22,7 @@ enum {
 	P_NEW_ID = 240,  /* a uuid for the new object */
 	P_ACTOR = 241,   /* the principal of the job */
 	P_TIMEOUT = 242, /* the configured limit of a call, in ms */
+	P_TOKEN = 243,   /* two: the patterns of the job's token */
 };
 
 enum {
@@ -100,6 +102,10 @@ static const struct made rows[] = {
 	    MF_AUTH_SECRET_NAME, MF_AUTH_HEADER_NAME, MF_TRANSPORT_TYPE,
 	    P_ACTOR},
 	false, NO_SERVER},
+    {"mcpbox_list_endpoints",
+	{"manage_list_endpoints",
+	    "SELECT mcpbox.manage_list_endpoints($1::text, $2::text)", DB_FAST},
+	{P_TOKEN}, false, NULL},
     {"mcpbox_list_external_sources",
 	{"manage_list_sources", "SELECT mcpbox.manage_list_sources(" PAGED,
 	    DB_FAST},
@@ -168,6 +174,9 @@ put(struct job *j, uint8_t field, struct ipc_id *id, struct db_params *p)
 		return 0;
 	case P_ACTOR:
 		db_p_str(p, j->principal);
+		return 0;
+	case P_TOKEN:
+		token_params(j->token, p);
 		return 0;
 	case P_TIMEOUT:
 		db_p_i64(p, conf_int(j->a->proc.conf, "call_timeout"));

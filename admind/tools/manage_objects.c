@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "endpoint.h"
 #include "json_kv.h"
 #include "manage.h"
 #include "management_tools.h"
@@ -72,16 +73,25 @@ static const struct db_stmt search = {"manage_search",
 static void
 found(struct job *j, const struct pg_result *rows)
 {
-	int n = db_nrows(rows);
+	const struct endpoint_rename *rename;
+	struct ipc_bytes name, description;
+	int n = 0;
 
 	jsonw_name(&j->json, "tools");
 	jsonw_arr(&j->json);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < db_nrows(rows); i++) {
+		name = token_shown(j->token, db_bytes(rows, i, 0), &rename);
+		if (name.n == 0)
+			continue; /* it has no name at this endpoint */
+		n++;
+		description = rename != NULL && rename->description.n > 0
+		    ? rename->description
+		    : db_bytes(rows, i, 2);
 		jsonw_obj(&j->json);
-		json_kv_bytes(&j->json, "name", db_bytes(rows, i, 0));
+		json_kv_bytes(&j->json, "name", name);
 		if (!db_null(rows, i, 1))
 			json_kv_bytes(&j->json, "title", db_bytes(rows, i, 1));
-		json_kv_bytes(&j->json, "description", db_bytes(rows, i, 2));
+		json_kv_bytes(&j->json, "description", description);
 		json_kv_bytes(&j->json, "server_name", db_bytes(rows, i, 3));
 		jsonw_obj_end(&j->json);
 	}

@@ -58,6 +58,12 @@ enum {
 	/* Bytes of the access document: 16 issuers with 16 keys of 4096 bits
 	 * each have about 200 kB. */
 	ACCESS_DOCUMENT_MAX = 256 * 1024,
+	/* Endpoints of an access document. Each gateway keeps them. */
+	ENDPOINTS_MAX = 32,
+	/* Bytes of an endpoint's name, a part of its path. */
+	ENDPOINT_NAME_MAX = 32,
+	/* Bytes of its instructions; some clients cut them at 2 KB. */
+	ENDPOINT_INSTRUCTIONS_MAX = 2048,
 	SECRET_VALUE_MAX = 10000, /* as in the original mcpbox */
 	SECRETS_PER_CALL_MAX = 64,
 	/* Module trees mounted for one call; each costs a mount. */

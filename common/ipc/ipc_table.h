@@ -48,6 +48,7 @@
 #include "messages/script_keys.h"
 #include "messages/signin.h"
 #include "messages/telemetry.h"
+#include "messages/endpoints.h"
 
 #define IPC_MESSAGES(M)          \
 	IPC_MESSAGES_ANY(M)      \
@@ -73,6 +74,7 @@
 	IPC_MESSAGES_PASSKEYS(M)  \
 	IPC_MESSAGES_SCRIPT_KEYS(M)  \
 	IPC_MESSAGES_SIGNIN(M)  \
-	IPC_MESSAGES_TELEMETRY(M)
+	IPC_MESSAGES_TELEMETRY(M)  \
+	IPC_MESSAGES_ENDPOINTS(M)
 
 #endif

@@ -95,6 +95,15 @@ enum mcp_list {
 	MCP_LIST_STOPPED = 4
 };
 
+/* GW_ENDPOINTS. */
+enum gw_endpoint_field {
+	GW_ENDPOINT = 1,             /* a record of these */
+	GW_ENDPOINT_NAME = 2,        /* 1 to ENDPOINT_NAME_MAX of a-z 0-9 - */
+	GW_ENDPOINT_DIGEST = 3,      /* 32 bytes: changes with its content */
+	GW_ENDPOINT_METADATA = 4,    /* JSON of RFC 9728, or absent */
+	GW_ENDPOINT_INSTRUCTIONS = 5 /* text for its clients, or absent */
+};
+
 /* Client capabilities (MCP 2026-07-28) that mcpbox depends on. */
 enum client_capability {
 	CLIENT_ELICITATION = 1,     /* elicitation or elicitation.form */

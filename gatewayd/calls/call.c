@@ -378,6 +378,8 @@ call_authorise(struct call *c)
 	struct ipc_peer *admind = ipc_client_peer(c->gw->admind);
 	struct ipc_authorise m = {.credential = ipc_str(ex->credential.text),
 	    .via = ex->credential.via,
+	    .endpoint = ipc_str(ex->credential.endpoint),
+	    .by_name = ex->m.by_name,
 	    .method = (uint8_t)exchange_call_method(ex),
 	    .tool = ipc_str(ex->m.tool),
 	    .approval = c->approval,

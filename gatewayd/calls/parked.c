@@ -81,7 +81,7 @@ put_be(uint8_t *p, uint64_t v, int n)
 static void
 bind_to(const struct exchange *ex, struct parked_binding *out)
 {
-	struct ipc_hash part[5];
+	struct ipc_hash part[6];
 	uint8_t which[2] = {(uint8_t)ex->gw->listener, (uint8_t)ex->m.method};
 
 	sha256(which, sizeof(which), &part[0]);
@@ -91,6 +91,8 @@ bind_to(const struct exchange *ex, struct parked_binding *out)
 	    &part[3]);
 	sha256(ex->m.arguments.n > 0 ? (const void *)ex->m.arguments.p : "",
 	    ex->m.arguments.n, &part[4]);
+	sha256(
+	    ex->credential.endpoint, strlen(ex->credential.endpoint), &part[5]);
 	sha256(part, sizeof(part), &out->of);
 }
 

@@ -91,6 +91,7 @@ ask_get(struct gateway *gw, const struct credential *credential,
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
 	struct ipc_task_get m = {.credential = ipc_str(credential->text),
 	    .via = credential->via,
+	    .endpoint = ipc_str(credential->endpoint),
 	    .task = *id};
 	uint64_t request;
 
@@ -108,6 +109,7 @@ ask_cancel(struct gateway *gw, const struct credential *credential,
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
 	struct ipc_task_cancel m = {.credential = ipc_str(credential->text),
 	    .via = credential->via,
+	    .endpoint = ipc_str(credential->endpoint),
 	    .task = *id};
 	uint64_t request;
 
@@ -142,6 +144,7 @@ ask_update(
 	struct ipc_peer *admind = ipc_client_peer(ex->gw->admind);
 	struct ipc_task_update m = {.credential = ipc_str(ex->credential.text),
 	    .via = ex->credential.via,
+	    .endpoint = ipc_str(ex->credential.endpoint),
 	    .task = *id,
 	    .answers = ex->m.input_responses.n > 0 ? ex->m.input_responses
 						   : ipc_bytes("{}", 2)};

@@ -173,6 +173,11 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 		 * error here, since more frames of it may follow. */
 		(void)ipc_answer_ok(p, f->request);
 		return 0;
+	case IPC_GW_ENDPOINTS:
+		/* Lists have names that change with the endpoint, so its
+		 * streams ask again. */
+		identity_cache_drop(gw->identities);
+		return gw_endpoints_take(gw, f, stream_endpoint_changed);
 	case IPC_GW_ACCESS:
 		if (gw_access_take(gw, f) < 0)
 			return -1;
@@ -313,6 +318,7 @@ gateway_free(struct gateway *gw)
 	gw->patience = NULL;
 	catalogue_drop(gw);
 	gw_access_forget(gw);
+	gw_endpoints_free(gw);
 	identity_cache_free(gw->identities);
 	share_free(gw->shares);
 	session_ended_free(gw->ended);

@@ -44,14 +44,20 @@ challenge_add(const struct gateway *gw, struct httpd_req *req,
 	const struct gw_access *a = &gw->access;
 	bool invalid = kind == CHALLENGE_INVALID;
 	char text[CHALLENGE_TEXT_MAX + 1];
+	const char *name;
 	struct buf b;
 
 	buf_init(&b, FIELD_MAX);
 	buf_puts(&b, "Bearer realm=\"mcpbox\"");
 	if (kind != CHALLENGE_NEVER && a->told &&
 	    a->resource_metadata[0] != '\0') {
-		buf_putf(
-		    &b, ", resource_metadata=\"%s\"", a->resource_metadata);
+		buf_putf(&b, ", resource_metadata=\"%s", a->resource_metadata);
+		/* An endpoint has metadata of its own, for which the client
+		 * asks for a token. The name has no character to escape. */
+		name = gw_endpoints_name(httpd_request(req)->path);
+		if (name != NULL)
+			buf_putf(&b, "/%s", name);
+		buf_putc(&b, '"');
 		if ((kind == CHALLENGE_NONE || invalid) && a->scope[0] != '\0')
 			buf_putf(&b, ", scope=\"%s\"", a->scope);
 	}

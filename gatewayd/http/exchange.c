@@ -158,6 +158,15 @@ exchange_answer_parts(struct exchange *ex, struct buf *head,
 	exchange_free(ex);
 }
 
+const char *
+exchange_instructions(const struct exchange *ex)
+{
+	const struct gw_endpoint *e =
+	    gw_endpoints_find(ex->gw, ex->credential.endpoint);
+
+	return e != NULL ? e->instructions : NULL;
+}
+
 enum call_method
 exchange_call_method(const struct exchange *ex)
 {
@@ -431,7 +440,8 @@ check_session(struct exchange *ex)
 		return -1;
 	}
 	if (session_open(gw->session_key, ex->session_text, now_us() / 1000,
-		(uint8_t)gw->listener, ex->who.principal, &ex->session) == 0 &&
+		(uint8_t)gw->listener, ex->who.principal,
+		ex->credential.endpoint, &ex->session) == 0 &&
 	    !session_ended_has(gw->ended, &ex->session.id)) {
 		ex->has_session = true;
 		return 0;

@@ -115,6 +115,8 @@ void exchange_attach(struct exchange *, struct httpd_req *, bool slow);
  * Does nothing if the client's Accept does not name event streams. */
 void exchange_quiet(struct exchange *);
 
+/* Returns the instructions of the request's endpoint; NULL: the usual ones. */
+const char *exchange_instructions(const struct exchange *);
 /* Answers with a list: the text before its items, the items, the text after
  * them. Frees both buffers. */
 void exchange_answer_parts(struct exchange *, struct buf *head,

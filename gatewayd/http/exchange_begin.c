@@ -36,7 +36,7 @@ copy_request(struct exchange *ex, const struct http1_request *r,
 {
 	char **const to[KEPT] = {&ex->version, &ex->method, &ex->name,
 	    &ex->session_text, &ex->agent, &ex->last_event};
-	const char *v[KEPT];
+	const char *v[KEPT], *name;
 	size_t i, n[KEPT], cred = strlen(credential) + 1;
 	size_t all = r->body_len + 1 + cred;
 	char *at;
@@ -53,6 +53,9 @@ copy_request(struct exchange *ex, const struct http1_request *r,
 	*at++ = '\0';
 	ex->body_len = r->body_len;
 	identity_credential(&ex->credential, put(&at, credential, cred), via);
+	name = gw_endpoints_name(r->path);
+	if (name != NULL) /* at most ENDPOINT_NAME_MAX bytes */
+		memcpy(ex->credential.endpoint, name, strlen(name) + 1);
 	for (i = 0; i < KEPT; i++)
 		if (v[i] != NULL)
 			*to[i] = put(&at, v[i], n[i]);

@@ -233,13 +233,25 @@ mcp(struct gateway *gw, struct httpd_req *req)
 	    "This method is not served at /mcp.");
 }
 
+/* Answers a request to a path that may be an endpoint's: admind has not told
+ * yet. */
+static void
+not_yet(struct gateway *gw, struct httpd_req *req)
+{
+	struct refusal no;
+
+	refusal_away(&no, gw, false);
+	httpd_header(req, "Retry-After", "1"); /* RETRY_MS, in whole seconds */
+	refuse(req, 503, no.failure, no.message);
+}
+
 static void
 on_request(struct httpd_req *req, void *arg)
 {
 	struct gateway *gw = arg;
 	const struct http1_request *r = httpd_request(req);
 	const char *host, *origin;
-	bool metadata = well_known_is(gw, r->path);
+	bool metadata = well_known_is(gw, r->path), later;
 
 	host = http1_field(r, "host", NULL); /* never NULL: http1 requires it */
 	if (gw->listener == LISTENER_LOCAL && !host_is_loopback(host)) {
@@ -257,8 +269,11 @@ on_request(struct httpd_req *req, void *arg)
 		if (!metadata) /* it has a field of its own for CORS */
 			cors(req, origin);
 	}
-	if (strcmp(r->path, "/mcp") == 0) {
-		mcp(gw, req);
+	if (gw_endpoints_is(gw, r->path, &later)) {
+		if (later)
+			not_yet(gw, req);
+		else
+			mcp(gw, req);
 	} else if (metadata) {
 		well_known_answer(gw, req);
 	} else if (strcmp(r->path, "/health") == 0 &&

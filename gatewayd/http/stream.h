@@ -67,6 +67,9 @@ void stream_admind_up(struct gateway *);
 /* Asks for each stream whether its credential is good still. Streams whose
  * clients may not come in any more end. */
 void stream_check_all(struct gateway *);
+/* Tells the streams of an endpoint that its lists may have changed. They end if
+ * it is gone. */
+void stream_endpoint_changed(struct gateway *, const char *endpoint);
 /* Calls f once with each credential by which this principal opened streams that
  * watch the task. The credential is valid during the call. f must not open or
  * end a stream. */

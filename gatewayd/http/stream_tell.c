@@ -373,6 +373,20 @@ stream_check_all(struct gateway *gw)
 	}
 }
 
+void
+stream_endpoint_changed(struct gateway *gw, const char *endpoint)
+{
+	struct stream *s;
+
+	TAILQ_FOREACH(s, &gw->streams->all, all) {
+		if (strcmp(s->credential.endpoint, endpoint) != 0)
+			continue;
+		mark(s, DUE_TOOLS | DUE_PROMPTS | DUE_RESOURCES | DUE_LOOK);
+		s->due |= DUE_CHECK;
+		stream_tell_queue(s);
+	}
+}
+
 /* ---- tasks ---- */
 
 static bool
@@ -392,7 +406,8 @@ watches_task(const struct stream *s, const char *principal, const char *task)
 static bool
 has_credential(const struct stream *s, const struct credential *c)
 {
-	return memcmp(&s->credential.hash, &c->hash, sizeof(c->hash)) == 0;
+	return memcmp(&s->credential.hash, &c->hash, sizeof(c->hash)) == 0 &&
+	    strcmp(s->credential.endpoint, c->endpoint) == 0;
 }
 
 /* True if an earlier stream of the list has the same credential and watches the

@@ -24,8 +24,17 @@
 bool
 well_known_is(const struct gateway *gw, const char *path)
 {
-	return (strcmp(path, PATH) == 0 || strcmp(path, PATH "/mcp") == 0) &&
-	    (!gw->access.told || gw->access.metadata_len > 0);
+	const struct gw_endpoint *e;
+
+	if (strncmp(path, PATH, strlen(PATH)) != 0)
+		return false;
+	path += strlen(PATH);
+	if (path[0] == '\0' || strcmp(path, "/mcp") == 0)
+		return !gw->access.told || gw->access.metadata_len > 0;
+	if (gw_endpoints_name(path) == NULL)
+		return false;
+	e = gw_endpoints_find(gw, gw_endpoints_name(path));
+	return !gw->access.told || (e != NULL && e->metadata != NULL);
 }
 
 /* Answers 503, because admind has not said yet whether there is metadata. A
@@ -64,6 +73,10 @@ void
 well_known_answer(const struct gateway *gw, struct httpd_req *req)
 {
 	const struct gw_access *a = &gw->access;
+	const char *name =
+	    gw_endpoints_name(httpd_request(req)->path + strlen(PATH));
+	const struct gw_endpoint *e =
+	    name != NULL ? gw_endpoints_find(gw, name) : NULL;
 
 	httpd_header(req, "Access-Control-Allow-Origin", "*");
 	if (!a->told) {
@@ -74,7 +87,9 @@ well_known_answer(const struct gateway *gw, struct httpd_req *req)
 	case HTTP1_GET:
 	case HTTP1_HEAD:
 		httpd_header(req, "Cache-Control", FRESH);
-		httpd_reply(req, 200, JSON_TYPE, a->metadata, a->metadata_len);
+		httpd_reply(req, 200, JSON_TYPE,
+		    e != NULL ? e->metadata : a->metadata,
+		    e != NULL ? e->metadata_len : a->metadata_len);
 		break;
 	case HTTP1_OPTIONS:
 		/* Clients in a browser send their MCP revision here, too. */

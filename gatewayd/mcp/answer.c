@@ -413,21 +413,40 @@ answer_members(struct buf *b, const struct answer_to *to, const char *type,
 	end_result(b, to);
 }
 
+/* Writes the member of the instructions. */
+static void
+put_instructions(struct buf *b, const char *text)
+{
+	struct jsonw w;
+
+	buf_puts(b, ",\"instructions\":");
+	if (text == NULL) {
+		buf_puts(b, "\"" INSTRUCTIONS "\"");
+		return;
+	}
+	jsonw_open(&w, b);
+	jsonw_str(&w, text);
+}
+
 void
-answer_initialize(struct buf *b, const struct answer_to *to, enum mcp_rev rev)
+answer_initialize(struct buf *b, const struct answer_to *to, enum mcp_rev rev,
+    const char *instructions)
 {
 	buf_reserve(b, MCP_ID_MAX + sizeof(INSTRUCTIONS) + FRAME_ROOM);
 	put_result(b, to);
 	buf_puts(b, "\"protocolVersion\":\"");
 	buf_puts(b, mcp_rev_text(rev));
 	buf_puts(b,
-	    "\",\"capabilities\":{" CAPABILITIES "},\"serverInfo\":" SERVER_INFO
-	    ",\"instructions\":\"" INSTRUCTIONS "\",");
+	    "\",\"capabilities\":{" CAPABILITIES
+	    "},\"serverInfo\":" SERVER_INFO);
+	put_instructions(b, instructions);
+	buf_putc(b, ',');
 	end_result(b, to);
 }
 
 void
-answer_discover(struct buf *b, const struct answer_to *to)
+answer_discover(
+    struct buf *b, const struct answer_to *to, const char *instructions)
 {
 	buf_reserve(b, MCP_ID_MAX + sizeof(INSTRUCTIONS) + FRAME_ROOM);
 	put_result(b, to);
@@ -435,8 +454,9 @@ answer_discover(struct buf *b, const struct answer_to *to)
 	    "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":"
 	    "{" CAPABILITIES ",\"extensions\":{"
 	    "\"io.modelcontextprotocol/"
-	    "tasks\":{}}},\"instructions\":\"" INSTRUCTIONS
-	    "\",\"ttlMs\":" TTL_DISCOVER ",\"cacheScope\":\"private\",");
+	    "tasks\":{}}}");
+	put_instructions(b, instructions);
+	buf_puts(b, ",\"ttlMs\":" TTL_DISCOVER ",\"cacheScope\":\"private\",");
 	end_result(b, to);
 }
 

@@ -73,8 +73,11 @@ void answer_empty(struct buf *, const struct answer_to *);
  * text of one or more members of an object, made by us. */
 void answer_members(struct buf *, const struct answer_to *, const char *type,
     struct ipc_bytes members);
-void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev);
-void answer_discover(struct buf *, const struct answer_to *);
+/* instructions: for the client's model; NULL: INSTRUCTIONS. */
+void answer_initialize(struct buf *, const struct answer_to *, enum mcp_rev,
+    const char *instructions);
+void answer_discover(
+    struct buf *, const struct answer_to *, const char *instructions);
 /* Writes a notification. params were made elsewhere, so they are scanned. 0 or
  * -1. */
 int answer_notification(

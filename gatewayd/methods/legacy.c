@@ -32,11 +32,11 @@ initialize(struct exchange *ex)
 	if (gw->has_key && ex->req != NULL) {
 		session_make(gw->session_key, (uint8_t)gw->listener, rev,
 		    now_us() / 1000 + gw->session_ttl_ms, ex->who.principal,
-		    ex->m.declared, &s, token);
+		    ex->credential.endpoint, ex->m.declared, &s, token);
 		httpd_header(ex->req, "Mcp-Session-Id", token);
 	}
 	buf_init(&b, ANSWER_MAX);
-	answer_initialize(&b, &to, rev);
+	answer_initialize(&b, &to, rev, exchange_instructions(ex));
 	exchange_answer(ex, 200, &b);
 }
 

@@ -19,7 +19,7 @@ modern_serve(struct exchange *ex)
 	}
 	switch (ex->m.method) {
 	case MCP_DISCOVER:
-		answer_discover(&b, &to);
+		answer_discover(&b, &to, exchange_instructions(ex));
 		exchange_answer(ex, 200, &b);
 		return;
 	case MCP_TASKS_GET:

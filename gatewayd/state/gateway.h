@@ -8,6 +8,7 @@
 
 #include "crypto.h"
 #include "gw_access.h"
+#include "gw_endpoints.h"
 #include "ipc_peer.h"
 #include "mcp_request.h"
 #include "proc.h"
@@ -85,6 +86,7 @@ struct gateway {
 	bool has_key;  /* kept while admind is away */
 	uint8_t session_key[KEY_LEN];
 	struct gw_access access; /* of signed tokens */
+	struct gw_endpoints endpoints;
 	struct event *attach_retry;
 	struct session_ended *ended;
 	struct session_states *states;

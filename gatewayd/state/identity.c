@@ -31,6 +31,7 @@ enum { SLOTS = 256, CACHE_MS_MAX = 30 * 1000 };
 struct identity_cache {
 	struct {
 		struct ipc_hash credential;
+		char endpoint[ENDPOINT_NAME_MAX + 1];
 		uint64_t until; /* boot ms; 0: empty */
 		struct identity who;
 	} slot[SLOTS];       /* direct mapped: a collision is a miss */
@@ -41,6 +42,7 @@ struct identity_cache {
 struct question {
 	struct gateway *gw;
 	struct ipc_hash credential;
+	char endpoint[ENDPOINT_NAME_MAX + 1];
 	size_t bytes;
 	uint64_t generation;
 	identity_cb *cb;
@@ -102,6 +104,17 @@ identity_ticket(struct credential *c, const char *ticket)
 	return 0;
 }
 
+/* Returns the slot of a credential at an endpoint. */
+static unsigned
+slot_of(const struct ipc_hash *credential, const char *endpoint)
+{
+	unsigned i = credential->b[0];
+
+	while (*endpoint != '\0')
+		i = i * 31 + (uint8_t)*endpoint++;
+	return i % SLOTS;
+}
+
 static int
 copy(struct ipc_bytes s, size_t max, char *out)
 {
@@ -141,10 +154,12 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 		who.unread = m.unread;
 		gw_access_scopes(m.read_scope, who.read_scope);
 		gw_access_scopes(m.call_scope, who.call_scope);
-		i = q->credential.b[0];
+		i = slot_of(&q->credential, q->endpoint);
 		if (q->generation == c->generation && m.cache_ms > 0 &&
 		    m.ticket.n == 0) {
 			c->slot[i].credential = q->credential;
+			memcpy(c->slot[i].endpoint, q->endpoint,
+			    sizeof(q->endpoint));
 			c->slot[i].who = who;
 			c->slot[i].until = now_boot_ms() +
 			    (m.cache_ms < CACHE_MS_MAX ? m.cache_ms
@@ -160,8 +175,9 @@ static void
 ask_admind(struct gateway *gw, const struct credential *credential,
     const struct identity_request *request, identity_cb *cb, void *arg)
 {
-	struct ipc_authenticate m = {
-	    .credential = ipc_str(credential->text), .via = credential->via};
+	struct ipc_authenticate m = {.credential = ipc_str(credential->text),
+	    .via = credential->via,
+	    .endpoint = ipc_str(credential->endpoint)};
 	struct ipc_peer *admind = ipc_client_peer(gw->admind);
 	struct identity_cache *c = gw->identities;
 	struct question *q;
@@ -185,6 +201,7 @@ ask_admind(struct gateway *gw, const struct credential *credential,
 	if (q != NULL) {
 		q->gw = gw;
 		q->credential = credential->hash;
+		memcpy(q->endpoint, credential->endpoint, sizeof(q->endpoint));
 		q->bytes = bytes;
 		q->generation = c->generation;
 		q->cb = cb;
@@ -206,9 +223,10 @@ identity_remembered(
 {
 	const struct identity_cache *c = gw->identities;
 	const struct ipc_hash *h = &credential->hash;
-	unsigned i = h->b[0];
+	unsigned i = slot_of(h, credential->endpoint);
 
 	return c->slot[i].until > now_boot_ms() &&
+	    strcmp(c->slot[i].endpoint, credential->endpoint) == 0 &&
 	    ct_equal(c->slot[i].credential.b, h->b, sizeof(h->b));
 }
 
@@ -222,7 +240,10 @@ identity_ask(struct gateway *gw, const struct credential *credential,
 	struct identity_cache *c = gw->identities;
 
 	if (identity_remembered(gw, credential))
-		cb(arg, &c->slot[credential->hash.b[0]].who, NULL);
+		cb(arg,
+		    &c->slot[slot_of(&credential->hash, credential->endpoint)]
+			.who,
+		    NULL);
 	else
 		ask_admind(gw, credential, request, cb, arg);
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "bounds.h"
 #include "bytes.h"
 #include "gw_access.h"
 #include "ipc_values.h"
@@ -36,6 +37,9 @@ struct credential {
 	char *text;           /* token or assertion; "": none was shown */
 	struct ipc_hash hash; /* credential_hash() */
 	uint8_t via;          /* enum credential_via */
+	/* The endpoint that it was shown at; "": /mcp. It goes with every
+	 * question to admind, which gives no more rights than it has. */
+	char endpoint[ENDPOINT_NAME_MAX + 1];
 };
 
 /* The request that a credential came with. A signed token may be bound to one
@@ -67,7 +71,7 @@ typedef void identity_cb(
 struct identity_cache *identity_cache_new(void);
 void identity_cache_free(struct identity_cache *);
 void identity_cache_drop(struct identity_cache *);
-/* Fills in *c. The text stays the caller's. */
+/* Fills in *c but the endpoint. The text stays the caller's. */
 void identity_credential(
     struct credential *c, char *text, enum credential_via via);
 /* Puts a ticket in the place of a credential, in the same memory. 0, or -1: the

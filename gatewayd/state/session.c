@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "bounds.h"
 #include "ids.h"
 #include "session.h"
 
@@ -59,10 +60,24 @@ random_id(struct ipc_id *id)
 	explicit_bzero(&rest[n], sizeof(rest[n]));
 }
 
+/* The name follows the fields, whose length is fixed, so the bytes mean one
+ * session at one endpoint. */
+static void
+make_mac(const uint8_t key[KEY_LEN], const uint8_t plain[SESSION_PLAIN_LEN],
+    const char *endpoint, struct ipc_hash *mac)
+{
+	uint8_t b[SESSION_PLAIN_LEN + ENDPOINT_NAME_MAX];
+	size_t n = strnlen(endpoint, ENDPOINT_NAME_MAX);
+
+	memcpy(b, plain, SESSION_PLAIN_LEN);
+	memcpy(b + SESSION_PLAIN_LEN, endpoint, n);
+	hmac_sha256(key, b, SESSION_PLAIN_LEN + n, mac);
+}
+
 void
 session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
-    uint64_t expires_ms, const char *principal, uint32_t declared,
-    struct session *s, char text[SESSION_TEXT_LEN + 1])
+    uint64_t expires_ms, const char *principal, const char *endpoint,
+    uint32_t declared, struct session *s, char text[SESSION_TEXT_LEN + 1])
 {
 	uint8_t b[SESSION_LEN];
 	struct ipc_hash mac;
@@ -83,7 +98,7 @@ session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
 	memcpy(b + 27, s->principal.b, 32);
 	for (i = 0; i < 4; i++)
 		b[59 + i] = (uint8_t)(declared >> (24 - 8 * i));
-	hmac_sha256(key, b, SESSION_PLAIN_LEN, &mac);
+	make_mac(key, b, endpoint, &mac);
 	memcpy(b + SESSION_PLAIN_LEN, mac.b, 32);
 	b64url_encode(b, sizeof(b), text);
 }
@@ -91,7 +106,8 @@ session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev rev,
 /* Reads a token. The MAC is checked before any field is believed. */
 int
 session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
-    uint8_t listener, const char *principal, struct session *out)
+    uint8_t listener, const char *principal, const char *endpoint,
+    struct session *out)
 {
 	uint8_t b[SESSION_LEN + 3];
 	struct ipc_hash mac, who;
@@ -100,7 +116,7 @@ session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
 	if (strlen(text) != SESSION_TEXT_LEN ||
 	    b64url_decode(text, SESSION_TEXT_LEN, b) != SESSION_LEN)
 		return -1;
-	hmac_sha256(key, b, SESSION_PLAIN_LEN, &mac);
+	make_mac(key, b, endpoint, &mac);
 	if (!ct_equal(mac.b, b + SESSION_PLAIN_LEN, 32))
 		return -1;
 	principal_hash(principal, &who);

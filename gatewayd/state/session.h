@@ -8,6 +8,8 @@
  *	u8 format 2, u8 listener, u8 revision, u64be expiry (Unix ms),
  *	16 bytes random id, 32 bytes SHA-256 of the principal,
  *	u32be mask of enum client_capability, 32 bytes HMAC-SHA256
+ * The MAC is also over the name of the endpoint where the session began, so at
+ * another one the session is unknown.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -32,12 +34,14 @@ struct session {
 
 /* Fills a new session (random id) and writes its token. */
 void session_make(const uint8_t key[KEY_LEN], uint8_t listener, enum mcp_rev,
-    uint64_t expires_ms, const char *principal, uint32_t declared,
-    struct session *, char text[SESSION_TEXT_LEN + 1]);
+    uint64_t expires_ms, const char *principal, const char *endpoint,
+    uint32_t declared, struct session *, char text[SESSION_TEXT_LEN + 1]);
 /* Reads a token. 0, or -1: it is forged, malformed, expired, or of another
- * listener or principal. These are all the same to the client. */
+ * listener, principal or endpoint ("": /mcp). These are all the same to the
+ * client. */
 int session_open(const uint8_t key[KEY_LEN], const char *text, uint64_t now_ms,
-    uint8_t listener, const char *principal, struct session *);
+    uint8_t listener, const char *principal, const char *endpoint,
+    struct session *);
 
 /*
  * Sessions that were deleted before they expired. The set is bounded. If it is

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "access_endpoint.h"
 #include "access_form.h"
 #include "access_issuer.h"
 #include "access_read.h"
@@ -119,7 +120,8 @@ document(struct access_doc *a)
 {
 	static const struct access_member members[] = {{"resource", false},
 	    {"issuers", false}, {"rules", false}, {"permission_sets", false},
-	    {"administrators", false}, {"telemetry", false}, {NULL, false}};
+	    {"administrators", false}, {"endpoints", false},
+	    {"telemetry", false}, {NULL, false}};
 	const struct access_at top = {.v = &a->d->node[0], .root = true};
 	struct access_at resource, issuers, rules, sets, one;
 	uint32_t n;
@@ -158,6 +160,8 @@ document(struct access_doc *a)
 	access_signin_read(a, &top, &issuers);
 	one = access_get(a, &top, "telemetry");
 	telemetry_read(a, &one);
+	one = access_get(a, &top, "endpoints");
+	access_endpoints_read(a, &one, &sets);
 }
 
 void

@@ -73,8 +73,51 @@ is_for_us(const struct jwt_issuer *is, const struct doc_node *v)
 	return false;
 }
 
+/* Puts the endpoints whose address the value is. It is compared as an audience
+ * is. 1 if there are any. */
+static bool
+is_for_endpoint(
+    const struct jwt_issuer *is, const struct doc_node *v, struct buf *fields)
+{
+	struct ipc_bytes want = without_slash(v->str, v->len);
+	const uint8_t *name;
+	struct tlv_reader r;
+	bool any = false;
+	struct tlv f;
+
+	tlv_open(&r, is->record.p, is->record.n);
+	while (tlv_next(&r, &f) == 1) {
+		if (f.tag != ISSUER_ENDPOINT || f.n != want.n ||
+		    memcmp(f.p, want.p, f.n) != 0)
+			continue;
+		name = memrchr(f.p, '/', f.n);
+		if (name == NULL)
+			continue;
+		name++;
+		tlv_put(fields, JWT_ENDPOINT, name, f.n - (size_t)(name - f.p));
+		any = true;
+	}
+	return any;
+}
+
+/* A token whose audience is an endpoint's address was consented to for this
+ * endpoint. So it is good there alone, unless it names the whole, too. */
+static bool
+endpoints(const struct jwt_issuer *is, const struct doc *d,
+    const struct doc_node *v, struct buf *fields)
+{
+	bool any = false;
+
+	if (v->kind == DOC_STRING)
+		return is_for_endpoint(is, v, fields);
+	for (uint32_t i = 0; i < v->count; i++)
+		any |= is_for_endpoint(is, doc_kid(d, v, i), fields);
+	return any;
+}
+
 static int
-audience(const struct doc *d, const struct jwt_issuer *is, struct err *e)
+audience(const struct doc *d, const struct jwt_issuer *is, struct buf *fields,
+    struct err *e)
 {
 	const struct doc_node *v = jwt_claims_get(d, "aud"), *one;
 	bool ours = false;
@@ -99,11 +142,12 @@ audience(const struct doc *d, const struct jwt_issuer *is, struct err *e)
 		    "the token's `aud` must be a string or an array of "
 		    "strings");
 	}
-	return ours ? 0
-		    : refuse(e,
-			  "the token is for another server: its `aud` names "
-			  "none of the "
-			  "audiences of its issuer in the access document");
+	return ours || endpoints(is, d, v, fields)
+	    ? 0
+	    : refuse(e,
+		  "the token is for another server: its `aud` names "
+		  "none of the "
+		  "audiences of its issuer in the access document");
 }
 
 /* ---- times ---- */
@@ -280,7 +324,7 @@ int
 jwt_claims_judge(const struct doc *d, const struct jwt_issuer *is,
     uint64_t now_us, struct buf *fields, struct err *e)
 {
-	if (audience(d, is, e) == -1 || kind(d, is, e) == -1 ||
+	if (audience(d, is, fields, e) == -1 || kind(d, is, e) == -1 ||
 	    times(d, is, now_us, fields, e) == -1)
 		return -1;
 	return is->bound ? jwt_bound_read(d, now_us, fields, e) : 0;

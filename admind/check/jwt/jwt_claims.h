@@ -13,8 +13,8 @@
 enum { JWT_LIFE_MAX_S = 24 * 60 * 60 };
 
 /* Judges everything but the person: `aud`, the times, the kind of token.
- * Appends JWT_EXP_US, JWT_IAT_US, and JWT_BOUND of a bound issuer. 0, or -1
- * with err (UNAUTHENTICATED). */
+ * Appends JWT_ENDPOINT, JWT_EXP_US, JWT_IAT_US, and JWT_BOUND of a bound
+ * issuer. 0, or -1 with err (UNAUTHENTICATED). */
 int jwt_claims_judge(const struct doc *, const struct jwt_issuer *,
     uint64_t now_us, struct buf *fields, struct err *);
 

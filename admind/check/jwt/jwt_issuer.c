@@ -57,6 +57,7 @@ field(struct jwt_issuer *is, const struct tlv *f)
 	case ISSUER_BOUND:
 		return read_bool(f, &is->bound);
 	case ISSUER_AUDIENCE:
+	case ISSUER_ENDPOINT:
 	case ISSUER_TYPE:
 	case ISSUER_CLIENT:
 	case ISSUER_KEY:

@@ -213,10 +213,24 @@ diff_keys(struct diff *d, const char *issuer, struct json_object *a,
 	}
 }
 
-/* ---- issuers and sets, by name ---- */
+/* ---- issuers, sets and endpoints, by name ---- */
 
-/* Appends all members of an issuer or a set that let somebody in. Keys have
- * rows of their own. */
+/* Appends the renames of an endpoint, each with its description. */
+static void
+renames(struct diff *d, struct json_object *list)
+{
+	struct json_object *r;
+
+	for (size_t i = 0; i < length(list); i++) {
+		r = json_object_array_get_idx(list, i);
+		words(d, "; rename ", member(r, "tool"));
+		words(d, " -> ", member(r, "as"));
+		words(d, ": ", member(r, "description"));
+	}
+}
+
+/* Appends all members of an issuer, a set or an endpoint that let somebody in.
+ * Keys have rows of their own. */
 static void
 describe(struct diff *d, struct json_object *o)
 {
@@ -243,6 +257,10 @@ describe(struct diff *d, struct json_object *o)
 	words(d, "; allow ", member(o, "allow"));
 	words(d, "; deny ", member(o, "deny"));
 	words(d, "; calls per minute ", member(o, "calls_per_minute"));
+	words(d, "; mode ", member(o, "mode"));
+	words(d, "; at most set ", member(o, "set"));
+	renames(d, member(o, "rename"));
+	words(d, "; instructions ", member(o, "instructions"));
 }
 
 /* Compares two lists of items with names. The second argument is the kind of
@@ -330,7 +348,8 @@ static void
 diff_other(struct diff *d, struct json_object *a, struct json_object *b)
 {
 	static const char *const known[] = {
-	    "issuers", "rules", "permission_sets", "administrators"};
+	    "issuers", "rules", "permission_sets", "administrators",
+	    "endpoints"};
 	struct json_object *const both[] = {a, b};
 
 	for (int i = 0; i < 2; i++) {
@@ -341,7 +360,8 @@ diff_other(struct diff *d, struct json_object *a, struct json_object *b)
 			struct json_object *v = member(both[1 - i], name);
 			bool list = false;
 
-			for (size_t k = 0; k < 4; k++)
+			for (size_t k = 0; k < sizeof(known) / sizeof(known[0]);
+			    k++)
 				if (strcmp(name, known[k]) == 0 &&
 				    json_object_is_type(value, json_type_array))
 					list = true;
@@ -372,5 +392,7 @@ access_diff(struct json_object *old, struct json_object *new, struct buf *rows)
 	diff_rules(&d, "rule", member(old, "rules"), member(new, "rules"));
 	diff_rules(&d, "administrators' rule", member(old, "administrators"),
 	    member(new, "administrators"));
+	diff_named(&d, "endpoint", member(old, "endpoints"),
+	    member(new, "endpoints"), "");
 	return d.n;
 }

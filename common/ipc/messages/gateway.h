@@ -31,6 +31,7 @@ F(S, u64, revision, "the catalogue's revision")
 #define IPC_FIELDS_authenticate(F, S) \
 F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
+F(S, str, endpoint, "the endpoint that the request came to, or empty: /mcp") \
 F(S, str, method, "of the HTTP request, if a signed token is to be compared with it; else empty") \
 F(S, str, target, "its path and query, likewise") \
 F(S, hash, body, "SHA-256 of its body, likewise")
@@ -64,6 +65,8 @@ F(S, u8, lists, "mask of 1 << enum mcp_list: which lists changed")
 #define IPC_FIELDS_authorise(F, S) \
 F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
+F(S, str, endpoint, "as in AUTHENTICATE") \
+F(S, u8, by_name, "1: mcpbox_call_tool asked for it") \
 F(S, u8, method, "enum call_method") \
 F(S, str, tool, "exposed name of what is called: params.name, or of the resource or template that params.uri names") \
 F(S, str, protocol, "MCP revision of the request") \

@@ -26,17 +26,20 @@ F(S, blob, body_meta, "completed: the CallToolResult object without _meta, then 
 #define IPC_FIELDS_task_get(F, S) \
 F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
+F(S, str, endpoint, "as in AUTHENTICATE") \
 F(S, id, task, "as TASK_STATE gave it")
 
 #define IPC_FIELDS_task_update(F, S) \
 F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
+F(S, str, endpoint, "as in AUTHENTICATE") \
 F(S, id, task, "as TASK_STATE gave it") \
 F(S, blob, answers, "JSON object: the client's answers by key")
 
 #define IPC_FIELDS_task_cancel(F, S) \
 F(S, str, credential, "bearer token, assertion or ticket, or empty") \
 F(S, u8, via, "enum credential_via") \
+F(S, str, endpoint, "as in AUTHENTICATE") \
 F(S, id, task, "as TASK_STATE gave it")
 
 #define IPC_FIELDS_task_drop(F, S) F(S, id, task, "as TASK_STATE gave it")

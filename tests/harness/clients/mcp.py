@@ -95,8 +95,8 @@ class Client:
     where: a callable giving (host, port), asked again for each connection, so
     that a listener that came back on another port is found."""
 
-    def __init__(self, where, version=MODERN, token=None, timeout=patience(60)):
-        self.where, self.version, self.timeout = where, version, timeout
+    def __init__(self, where, version=MODERN, token=None, timeout=patience(60), path="/mcp"):
+        self.where, self.version, self.timeout, self.path = where, version, timeout, path
         self.modern = version >= "2026"
         self.ids = itertools.count(1)
         self.session = None
@@ -154,7 +154,7 @@ class Client:
         if self.conn is None:
             self.conn = connection(self.where(), self.timeout)
         try:
-            self.conn.request("POST", "/mcp", json.dumps(message).encode(), h)
+            self.conn.request("POST", self.path, json.dumps(message).encode(), h)
             return Reply(self.conn.getresponse())
         except BaseException:
             self.close()

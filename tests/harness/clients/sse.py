@@ -37,7 +37,7 @@ class Event:
 class Stream:
     """One request whose answer is expected to be a stream."""
 
-    def __init__(self, address, method="POST", body=None, headers=None, timeout=patience(10)):
+    def __init__(self, address, method="POST", body=None, headers=None, timeout=patience(10), path="/mcp"):
         if isinstance(address, str):	# the path of a unix socket
             self.s = socket.socket(socket.AF_UNIX)
             self.s.settimeout(timeout)
@@ -48,7 +48,7 @@ class Stream:
         self.ended = False
         self.comments = 0
         data = json.dumps(body).encode() if body is not None else b""
-        head = f"{method} /mcp HTTP/1.1\r\nHost: localhost\r\n{ACCEPT}"
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{ACCEPT}"
         if body is not None:
             head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
         for k, v in (headers or {}).items():

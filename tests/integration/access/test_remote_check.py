@@ -20,8 +20,8 @@ from harness.patience import until
 from harness.played.issuer import PlayedIssuer
 
 HOST = "mcp.example.org"
-MCP = "\tlocation = /mcp {\n"
-METADATA = "\tlocation ~ ^/\\.well-known/oauth-protected-resource(/mcp)?$ {\n"
+MCP = "\tlocation ~ ^/mcp(/[a-z][a-z0-9-]*)?$ {\n"
+METADATA = "\tlocation ~ ^/\\.well-known/oauth-protected-resource(/mcp(/[a-z][a-z0-9-]*)?)?$ {\n"
 STEPS = ["name", "certificate", "metadata", "metadata", "challenge", "authorization", "issuer", "keys", "clock",
          "listener", "document", "call"]
 

@@ -294,6 +294,9 @@ def test_people_with_signed_tokens(api):
     api.go("POST", "/api/identities/withdraw", body={**who, "reason": "a test"})
     assert api.value("GET", "/api/identities", query="?issuer=pocket&state=withdrawn")["items"]
     api.go("POST", "/api/identities/restore", body=who)
+    _, headers, _ = api.go("PUT", "/api/access", body={**example, "endpoints": [{"name": "home", "allow": ["*"]}]},
+                           headers={"If-Match": headers["etag"]})
+    assert api.value("GET", "/api/endpoints")["items"][0]["path"] == "/mcp/home"
     api.go("PUT", "/api/access", body={}, headers={"If-Match": headers["etag"]})
 
 

@@ -114,6 +114,7 @@ def test_server_shown_described_deleted(instance, manager, server):
     for call in ("get_tool", "list_tool_versions", "get_tool_logs", "test_code", "request_publish", "get_tool_status"):
         manager.refused(call, "not_found", tool_id=tool)
     assert name not in [s["name"] for s in manager("list_servers", page_size=100)["servers"]]
+    assert manager("list_endpoints") == {"endpoints": [], "total": 0}
     # the name is free, and nothing of the old one comes with it
     again = manager("create_server", name=name)
     assert again["id"] != i

@@ -69,7 +69,7 @@ def test_401_and_403_arrive_whole(caddy, instance):
 
 def test_nothing_else_is_reached(caddy, token):
     """The answer of Caddy is empty; one of mcpbox would have words."""
-    for path in ("/health", "/", "/mcp/", "/mcp/x", "/.well-known/oauth-protected-resource/", "/api/me",
+    for path in ("/health", "/", "/mcp/", "/mcp/x/y", "/mcp/X", "/mcpx", "/.well-known/oauth-protected-resource/", "/api/me",
                  "/.well-known/oauth-authorization-server"):
         r = request(caddy.where(), "GET", path, headers=token.bearer())
         assert r.status == 404 and not r.raw, path
@@ -77,7 +77,8 @@ def test_nothing_else_is_reached(caddy, token):
 
 def test_the_metadata_is_asked_of_mcpbox(caddy):
     """There is no issuer here, and the 404 is mcpbox's own: the path goes through."""
-    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+                 "/.well-known/oauth-protected-resource/mcp/no-such", "/mcp/no-such"):
         r = request(caddy.where(), "GET", path)
         assert r.status == 404 and r.value["error"] == "not_found", path
 

@@ -47,9 +47,10 @@ def test_the_last_rule_takes_all_the_rest():
 
 def test_mcp_and_its_metadata_go_to_the_tunnels_socket_and_nothing_else_does():
     socket = "unix:/run/mcpbox/gatewayd-tunnel/mcp.sock"
-    for path in ("/mcp", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+    for path in ("/mcp", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+                 "/mcp/home-2", "/.well-known/oauth-protected-resource/mcp/home-2"):
         assert service("mcp.example.org", path) == socket, path
-    for path in ("/", "/health", "/mcp/", "/mcpx", "/x/mcp", "/api/me", "/metrics", "/.well-known/oauth-protected-resource/",
+    for path in ("/", "/health", "/mcp/", "/mcpx", "/x/mcp", "/mcp/-", "/mcp/home/", "/mcp/a/b", "/mcp/.well-known", "/api/me", "/metrics", "/.well-known/oauth-protected-resource/",
                  "/.well-known/oauth-protected-resource/x", "/.well-known/oauth-protected-resources",
                  "/xwell-known/oauth-protected-resource", "/mcp/.well-known/oauth-protected-resource",
                  "/.well-known/oauth-authorization-server"):

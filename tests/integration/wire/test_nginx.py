@@ -94,14 +94,15 @@ def test_headers_pass_in_both_directions(nginx, token):
         assert r.status == 204
         assert c.request("tools/list").status == 404
     # What is only of this machine is not behind the proxy.
-    for path in ("/health", "/", "/mcp/", "/mcp/x", "/.well-known/oauth-protected-resource/", "/api/me",
+    for path in ("/health", "/", "/mcp/", "/mcp/x/y", "/mcp/X", "/mcpx", "/.well-known/oauth-protected-resource/", "/api/me",
                  "/.well-known/oauth-authorization-server"):
         assert request(nginx.where(), "GET", path, headers=token.bearer()).status == 404, path
 
 
 def test_the_metadata_is_asked_of_mcpbox(nginx):
     """There is no issuer here, and the 404 is mcpbox's own: the path goes through."""
-    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+                 "/.well-known/oauth-protected-resource/mcp/no-such", "/mcp/no-such"):
         r = request(nginx.where(), "GET", path)
         assert r.status == 404 and r.value["error"] == "not_found", path
 

@@ -261,14 +261,14 @@ test_lists(void **state)
 	   "\"cacheScope\":\"private\",\"_meta\":{" INFO "}}}");
 	answer_empty(&b, &legacy);
 	is("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0041\",\"result\":{}}");
-	answer_initialize(&b, &legacy, MCP_REV_2025_03_26);
+	answer_initialize(&b, &legacy, MCP_REV_2025_03_26, NULL);
 	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
 	buf_putc(&b, '\0');
 	assert_non_null(
 	    strstr((char *)b.p, "\"protocolVersion\":\"2025-03-26\""));
 	assert_null(strstr((char *)b.p, "resultType"));
 	buf_clear(&b);
-	answer_discover(&b, &modern);
+	answer_discover(&b, &modern, NULL);
 	assert_int_equal(json_scan(b.p, b.len, NULL), 0);
 	buf_putc(&b, '\0');
 	assert_non_null(
@@ -362,7 +362,7 @@ test_instructions(void **state)
 	char *s;
 
 	(void)state;
-	answer_discover(&b, &modern);
+	answer_discover(&b, &modern, NULL);
 	assert_int_equal(json_slice(b.p, b.len, path, &p, &n), 1);
 	assert_int_equal(mcp_json_text(ipc_bytes(p, n), text, sizeof(text)), 0);
 	assert_true(strlen(text) < 2048);

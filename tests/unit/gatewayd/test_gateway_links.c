@@ -348,7 +348,7 @@ test_changed(void **state)
 	/* A session deleted through another gateway. */
 	session_make((const uint8_t *)"0123456789abcdef0123456789abcdef",
 	    LISTENER_LOCAL, MCP_REV_2025_11_25, now_us() / 1000 + 60000,
-	    "local", 0, &s, token);
+	    "local", "", 0, &s, token);
 	snprintf(fields, sizeof(fields), "Mcp-Session-Id: %s\r\n", token);
 	assert_int_equal(post(fields, list), 200);
 	e.session = s.id;

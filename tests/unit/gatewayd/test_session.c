@@ -11,7 +11,7 @@ enum { NOW = 1000, THEN = 5000 };
 static void
 make(struct session *s, char text[SESSION_TEXT_LEN + 1])
 {
-	session_make(key, LISTENER_LOCAL, MCP_REV_2025_06_18, THEN, "alice",
+	session_make(key, LISTENER_LOCAL, MCP_REV_2025_06_18, THEN, "alice", "",
 	    CLIENT_ROOTS | CLIENT_SAMPLING, s, text);
 }
 
@@ -29,7 +29,7 @@ test_round_trip(void **state)
 	for (i = 0; text[i] != '\0'; i++) /* visible ASCII, as MCP asks */
 		assert_true(text[i] >= 0x21 && text[i] <= 0x7e);
 	assert_int_equal(
-	    session_open(key, text, NOW, LISTENER_LOCAL, "alice", &t), 0);
+	    session_open(key, text, NOW, LISTENER_LOCAL, "alice", "", &t), 0);
 	assert_memory_equal(&t.id, &s.id, sizeof(s.id));
 	assert_int_equal(t.rev, MCP_REV_2025_06_18);
 	assert_int_equal(t.expires_ms, THEN);
@@ -44,41 +44,58 @@ test_refused(void **state)
 {
 	static const uint8_t other[KEY_LEN] = {1, 2, 4};
 	struct session s, t;
-	char text[SESSION_TEXT_LEN + 4];
+	char text[SESSION_TEXT_LEN + 4], at_home[SESSION_TEXT_LEN + 1];
 	size_t i;
 	char c;
 
 	(void)state;
 	make(&s, text);
 	assert_int_equal(
-	    session_open(key, text, NOW, LISTENER_TUNNEL, "alice", &t), -1);
+	    session_open(key, text, NOW, LISTENER_TUNNEL, "alice", "", &t), -1);
+	/* An endpoint, and the other way round. */
 	assert_int_equal(
-	    session_open(key, text, NOW, LISTENER_LOCAL, "bob", &t), -1);
+	    session_open(key, text, NOW, LISTENER_LOCAL, "alice", "home", &t),
+	    -1);
+	session_make(key, LISTENER_LOCAL, MCP_REV_2025_06_18, THEN, "alice",
+	    "home", 0, &s, at_home);
+	assert_int_equal(session_open(key, at_home, NOW, LISTENER_LOCAL,
+			     "alice", "home", &t),
+	    0);
 	assert_int_equal(
-	    session_open(key, text, NOW, LISTENER_LOCAL, "", &t), -1);
+	    session_open(key, at_home, NOW, LISTENER_LOCAL, "alice", "hom", &t),
+	    -1);
 	assert_int_equal(
-	    session_open(other, text, NOW, LISTENER_LOCAL, "alice", &t), -1);
+	    session_open(key, at_home, NOW, LISTENER_LOCAL, "alice", "", &t),
+	    -1);
 	assert_int_equal(
-	    session_open(key, text, THEN, LISTENER_LOCAL, "alice", &t), -1);
+	    session_open(key, text, NOW, LISTENER_LOCAL, "bob", "", &t), -1);
 	assert_int_equal(
-	    session_open(key, text, THEN - 1, LISTENER_LOCAL, "alice", &t), 0);
+	    session_open(key, text, NOW, LISTENER_LOCAL, "", "", &t), -1);
 	assert_int_equal(
-	    session_open(key, "", NOW, LISTENER_LOCAL, "alice", &t), -1);
+	    session_open(other, text, NOW, LISTENER_LOCAL, "alice", "", &t),
+	    -1);
+	assert_int_equal(
+	    session_open(key, text, THEN, LISTENER_LOCAL, "alice", "", &t), -1);
+	assert_int_equal(
+	    session_open(key, text, THEN - 1, LISTENER_LOCAL, "alice", "", &t),
+	    0);
+	assert_int_equal(
+	    session_open(key, "", NOW, LISTENER_LOCAL, "alice", "", &t), -1);
 	for (i = 0; i < SESSION_TEXT_LEN; i++) {
 		c = text[i];
 		text[i] = c == 'A' ? 'B' : 'A';
-		assert_int_equal(
-		    session_open(key, text, NOW, LISTENER_LOCAL, "alice", &t),
+		assert_int_equal(session_open(key, text, NOW, LISTENER_LOCAL,
+				     "alice", "", &t),
 		    -1);
 		text[i] = c;
 	}
 	text[SESSION_TEXT_LEN] = 'A';
 	text[SESSION_TEXT_LEN + 1] = '\0';
 	assert_int_equal(
-	    session_open(key, text, NOW, LISTENER_LOCAL, "alice", &t), -1);
+	    session_open(key, text, NOW, LISTENER_LOCAL, "alice", "", &t), -1);
 	text[SESSION_TEXT_LEN - 1] = '\0';
 	assert_int_equal(
-	    session_open(key, text, NOW, LISTENER_LOCAL, "alice", &t), -1);
+	    session_open(key, text, NOW, LISTENER_LOCAL, "alice", "", &t), -1);
 }
 
 static void

@@ -109,6 +109,9 @@ answer_row(uint64_t serial, const char *document, const char *seal)
 static inline void
 hear_access(struct ipc_peer *peer, struct ipc_gw_access *m)
 {
+	struct ipc_gw_endpoints before;
+
+	(void)fake_took(peer, IPC_GW_ENDPOINTS, &before);
 	(void)fake_took(peer, IPC_GW_ACCESS, m);
 }
 
@@ -259,7 +262,7 @@ comes(const char *token, struct auth *who)
 	struct err err = {0};
 
 	if (auth_principal(a, LISTENER_TUNNEL, VIA_AUTHORIZATION,
-		ipc_str(token), who, &err) == 0)
+		ipc_str(token), ipc_str(""), who, &err) == 0)
 		return FAILURE_NONE;
 	return err.failure;
 }
@@ -304,8 +307,9 @@ flood(int from, int n)
 		snprintf(token, sizeof(token), "door.t.%d", i);
 		c.sub = sub;
 		assert_int_equal(learn(token, &c, who_is), FAILURE_NONE);
-		assert_int_equal(auth_principal(a, LISTENER_TUNNEL,
-				     VIA_ASSERTION, ipc_str(token), &who, &err),
+		assert_int_equal(
+		    auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
+			ipc_str(token), ipc_str(""), &who, &err),
 		    0);
 	}
 }

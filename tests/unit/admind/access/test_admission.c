@@ -128,8 +128,8 @@ by_ticket(enum listener listener, const char *text, struct auth *who)
 {
 	struct err err = {0};
 
-	return auth_principal(
-		   a, listener, VIA_TICKET, ipc_str(text), who, &err) == 0
+	return auth_principal(a, listener, VIA_TICKET, ipc_str(text),
+		   ipc_str(""), who, &err) == 0
 	    ? FAILURE_NONE
 	    : err.failure;
 }
@@ -278,11 +278,11 @@ a_ticket_is_a_gateways(void **unused)
 
 	comes_in(&c);
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_AUTHORIZATION,
-			     ipc_str(ticket), &who, &err),
+			     ipc_str(ticket), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_UNAUTHENTICATED);
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str(ticket), &who, &err),
+			     ipc_str(ticket), ipc_str(""), &who, &err),
 	    -1);
 	memcpy(wrong, ticket, sizeof(wrong));
 	wrong[7] = wrong[7] == 'A' ? 'B' : 'A';
@@ -307,7 +307,7 @@ other_issuers_are_as_ever(void **unused)
 
 	assert_int_equal(learn(T1, &guest, who_is), FAILURE_NONE);
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str(T1), &who, &err),
+			     ipc_str(T1), ipc_str(""), &who, &err),
 	    0);
 	/* its tokens are not tickets */
 	assert_int_equal(

@@ -54,12 +54,12 @@ header_and_listener_are_the_issuers(void **unused)
 	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
 	/* the token of one header in the other: it was never judged there */
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str(T1), &who, &err),
+			     ipc_str(T1), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_BUSY);
 	/* no issuer serves the local listener */
 	assert_int_equal(auth_principal(a, LISTENER_LOCAL, VIA_AUTHORIZATION,
-			     ipc_str(T1), &who, &err),
+			     ipc_str(T1), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_UNAUTHENTICATED);
 	assert_false(identities_unknown(
@@ -67,17 +67,17 @@ header_and_listener_are_the_issuers(void **unused)
 	/* anything that came as an assertion is one, an API token's form, too
 	 */
 	assert_int_equal(auth_principal(a, LISTENER_LOCAL, VIA_ASSERTION,
-			     ipc_str(""), &who, &err),
+			     ipc_str(""), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_UNAUTHENTICATED);
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str("mbt_x"), &who, &err),
+			     ipc_str("mbt_x"), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_BUSY);
 	assert_int_equal(learn(T2, &guest, who_is), FAILURE_NONE);
 	assert_string_equal(who_is, "oidc:door:guest");
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str(T2), &who, &err),
+			     ipc_str(T2), ipc_str(""), &who, &err),
 	    0);
 }
 
@@ -110,17 +110,17 @@ never_local(void **unused)
 	struct err err;
 
 	assert_int_equal(auth_principal(a, LISTENER_LOCAL, VIA_AUTHORIZATION,
-			     ipc_str("x.y"), &who, &err),
+			     ipc_str("x.y"), ipc_str(""), &who, &err),
 	    0);
 	assert_string_equal(who.principal, "local");
 	assert_int_equal(auth_principal(a, LISTENER_LOCAL, VIA_AUTHORIZATION,
-			     ipc_str("x.y.z"), &who, &err),
+			     ipc_str("x.y.z"), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_UNAUTHENTICATED);
 	/* nor while the database is away, or the document is not known */
 	fake_db_up(false);
 	assert_int_equal(auth_principal(a, LISTENER_LOCAL, VIA_AUTHORIZATION,
-			     ipc_str("x.y.z"), &who, &err),
+			     ipc_str("x.y.z"), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_STORAGE_UNAVAILABLE);
 	fake_db_up(true);
@@ -370,7 +370,7 @@ flood_of_people(void **unused)
 	assert_int_equal(learn(T2, &ann, who_is), FAILURE_NONE);
 	/* It pushed out its own people, the longest unused first. */
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str("door.t.0"), &who, &err),
+			     ipc_str("door.t.0"), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_BUSY);
 	fake_end_all();
@@ -391,14 +391,14 @@ who_comes_is_kept(void **unused)
 	flood(0, part);
 	/* g0 comes once more, and g1 does not. */
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str("door.t.0"), &who, &err),
+			     ipc_str("door.t.0"), ipc_str(""), &who, &err),
 	    0);
 	flood(part, 1);
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str("door.t.0"), &who, &err),
+			     ipc_str("door.t.0"), ipc_str(""), &who, &err),
 	    0);
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_ASSERTION,
-			     ipc_str("door.t.1"), &who, &err),
+			     ipc_str("door.t.1"), ipc_str(""), &who, &err),
 	    -1);
 }
 

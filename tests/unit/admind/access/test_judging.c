@@ -25,8 +25,8 @@ handle(struct link *l, struct ipc_frame *frame)
 	last_principal[0] = '\0';
 	if (frame->type == IPC_AUTHENTICATE &&
 	    ipc_decode(frame, &m, &err) == 0 &&
-	    auth_principal(
-		l->a, l->listener, m.via, m.credential, &who, &err) == 0)
+	    auth_principal(l->a, l->listener, m.via, m.credential, ipc_str(""),
+		&who, &err) == 0)
 		memcpy(last_principal, who.principal, sizeof(last_principal));
 	return 0;
 }

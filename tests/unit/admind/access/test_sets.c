@@ -148,7 +148,7 @@ set_that_is_missing(void **unused)
 	fake_db_answer("ended_running");
 	no_runs();
 	assert_int_equal(auth_principal(a, LISTENER_TUNNEL, VIA_AUTHORIZATION,
-			     ipc_str(SECRET), &who, &err),
+			     ipc_str(SECRET), ipc_str(""), &who, &err),
 	    -1);
 	assert_int_equal(err.failure, FAILURE_FORBIDDEN);
 	assert_string_equal(err.text,

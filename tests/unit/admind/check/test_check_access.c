@@ -1,9 +1,12 @@
 /* The access document: fields of good ones, every fault of bad ones. */
+#include <limits.h>
+
 #include <openssl/rsa.h>
 
 #include "access.h"
 #include "access_fields.h"
 #include "bounds.h"
+#include "endpoint_fields.h"
 #include "jwt_key.h"
 #include "signer.h"
 #include "tlv.h"
@@ -61,9 +64,11 @@ show(const uint8_t *p, size_t len, unsigned record, char *out, size_t max)
 	while (tlv_next(&r, &f) == 1) {
 		n = strlen(out);
 		assert_true(n + 64 < max);
-		if (record == 0 && f.tag != ACCESS_RESOURCE) {
+		if ((record == 0 && f.tag != ACCESS_RESOURCE) ||
+		    (record == ACCESS_ENDPOINT && f.tag == ENDPOINT_RENAME)) {
 			snprintf(out + n, max - n, "%u{", f.tag);
-			show(f.p, f.n, f.tag, out, max);
+			show(
+			    f.p, f.n, record == 0 ? f.tag : UINT_MAX, out, max);
 			strncat(out, "}", 2);
 		} else if (record == ACCESS_ISSUER && f.tag == ISSUER_KEY) {
 			strncat(out, "key ", 5);
@@ -105,6 +110,23 @@ makes(const char *text, const char *want)
 #define RULE(rule) \
 	"{" RES ",'issuers':[{" IS "," JWKS "}],'rules':[" rule "]," SETS "}"
 #define SET(set) "{'permission_sets':[" set "]}"
+
+/* Endpoints: the shortest, and one with each member. */
+static void
+good_endpoints(void **state)
+{
+	makes("{'endpoints':[]}", "");
+	makes(
+	    "{'endpoints':[{'name':'home','allow':[]}]}", "5{1=home 6=0 8=6 }");
+	makes("{" SETS ",'endpoints':[{'name':'a-1','allow':['a__*','b'],"
+	      "'deny':['a__c'],'rename':[{'tool':'a__b','as':'b'},"
+	      "{'tool':'b','as':'a__b','description':'Better.'}],"
+	      "'instructions':'Look first.','mode':'search','set':'family',"
+	      "'listeners':['tunnel']}]}",
+	    "4{1=family 2=tools:read 3=* }"
+	    "5{1=a-1 2=a__* 2=b 3=a__c 4{1=a__b 2=b }"
+	    "4{1=b 2=a__b 3=Better. }5=Look first. 6=1 7=family 8=4 }");
+}
 
 static void
 good(void **state)
@@ -364,6 +386,11 @@ bounds(void **state)
 		      "'allow':[]}],'rules':[{'issuer':'pocket','claim':'sub',"
 		      "'set':'a','values':[",
 		"'s#'", "]}]}", "/rules/0/values", ACCESS_VALUES_MAX},
+	    {"{'endpoints':[", "{'name':'e#','allow':[]}", "]}", "/endpoints",
+		ENDPOINTS_MAX},
+	    {"{'endpoints':[{'name':'e','allow':[],'rename':[",
+		"{'tool':'a__b#','as':'b#'}", "]}]}", "/endpoints/0/rename",
+		ENDPOINT_RENAMES_MAX},
 	    {"{'permission_sets':[",
 		"{'name':'s#','scopes':['manage'],'allow':[]}", "]}",
 		"/permission_sets", ACCESS_SETS_MAX},
@@ -407,6 +434,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(good),
+	    cmocka_unit_test(good_endpoints),
 	    cmocka_unit_test(good_urls),
 	    cmocka_unit_test(faults),
 	    cmocka_unit_test(key_lengths),

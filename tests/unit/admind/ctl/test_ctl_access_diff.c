@@ -101,6 +101,18 @@ rows(void **state)
 		"~ rules: another order; the first that fits wins\n"
 		"  rule 1: issuer b, any -> set s\n"
 		"  rule 2: issuer a, any -> set s\n"},
+	    {"",
+		"{\"endpoints\":[{\"name\":\"e\",\"allow\":[\"a__*\"],"
+		"\"mode\":\"search\",\"set\":\"s\",\"rename\":[{\"tool\":"
+		"\"a__b\",\"as\":\"b\",\"description\":\"\u202e\"},7],"
+		"\"instructions\":\"Look.\"}]}",
+		"+ endpoint e; allow a__*; mode search; at most set s; rename "
+		"a__b -> b: \\u{202e}; instructions Look.\n"},
+	    {"{\"endpoints\":[{\"name\":\"e\",\"allow\":[\"a\"]},"
+	     "{\"name\":\"f\"}]}",
+		"{\"endpoints\":[{\"name\":\"e\",\"allow\":[\"a\"],"
+		"\"rename\":[{\"tool\":\"a\",\"as\":\"b\"}]}]}",
+		"- endpoint f\n~ endpoint e: rename; allow a; rename a -> b\n"},
 	    /* no known form */
 	    {"{\"rules\":1}", "{\"rules\":2}", "~ member rules 2\n"},
 	    {"", "{\"issuers\":[1,null,{\"name\":{}}]}",

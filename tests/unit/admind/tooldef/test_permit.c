@@ -208,6 +208,76 @@ covers(void **state)
 			fail_msg("row %zu", i);
 }
 
+/* Groups of patterns: a name must be in each. */
+static void
+groups(void **state)
+{
+#define AND "\n" PERMIT_AND "\n"
+	assert_true(may("*" AND "a__*", "", "a__b", "a", "b"));
+	assert_false(may("*" AND "a__*", "", "c__b", "c", "b"));
+	assert_false(may("a__*" AND "c__*", "", "a__b", "a", "b"));
+	assert_true(may("x\na__*" AND "y\na__b" AND "*", "", "a__b", "a", "b"));
+	/* A group without patterns allows nothing, wherever it is. */
+	assert_false(may(PERMIT_AND "\n*", "", "a__b", "a", "b"));
+	assert_false(may("*" AND "", "", "a__b", "a", "b"));
+	assert_false(may("*" AND PERMIT_AND "\n*", "", "a__b", "a", "b"));
+	assert_false(may("*" AND "*", "a__b", "a__b", "a", "b"));
+}
+
+/* An endpoint has only the management tools that it names. */
+static void
+at_endpoints(void **state)
+{
+	static const struct {
+		const char *allow, *deny, *tool;
+		enum permit_at at;
+		bool may;
+	} of[] = {
+	    /* By default there is none. */
+	    {"*" AND "crm__*", "", "mcpbox_list_servers", PERMIT_AT_ENDPOINT,
+		false},
+	    {"*" AND "crm__*\nmcpbox_list_servers", "", "mcpbox_list_servers",
+		PERMIT_AT_ENDPOINT, true},
+	    {"*" AND "crm__*\nmcpbox_list_servers", "", "mcpbox_guide",
+		PERMIT_AT_ENDPOINT, false},
+	    {"*" AND "*", "", "mcpbox_create_tool", PERMIT_AT_ENDPOINT, true},
+	    /* One that reaches every name: by its name, or where all is. */
+	    {"*" AND "crm__*\nmcpbox_stop_server", "", "mcpbox_stop_server",
+		PERMIT_AT_ENDPOINT, true},
+	    {"crm__*" AND "mcpbox_stop_server", "", "mcpbox_stop_server",
+		PERMIT_AT_ENDPOINT, false},
+	    {"*" AND "crm__*" AND "mcpbox_stop_server", "",
+		"mcpbox_stop_server", PERMIT_AT_ENDPOINT, false},
+	    {"*" AND "*", "crm__*", "mcpbox_stop_server", PERMIT_AT_ENDPOINT,
+		false},
+	    {"*" AND "mcpbox_stop_server", "crm__*", "mcpbox_stop_server",
+		PERMIT_AT_ENDPOINT, false},
+	    {"*" AND "mcpbox_stop_server", "mcpbox_stop_server",
+		"mcpbox_stop_server", PERMIT_AT_ENDPOINT, false},
+	    /* Mode "search". */
+	    {"*" AND "crm__*", "", PERMIT_SEARCH_TOOL, PERMIT_AT_SEARCH, true},
+	    {"*" AND "crm__*", "", PERMIT_CALL_TOOL, PERMIT_AT_SEARCH, true},
+	    {"*" AND "crm__*", "", PERMIT_CALL_TOOL, PERMIT_AT_ENDPOINT, false},
+	    {"*" AND "crm__*", "", "mcpbox_guide", PERMIT_AT_SEARCH, false},
+	    {"*" AND "crm__*", PERMIT_SEARCH_TOOL, PERMIT_SEARCH_TOOL,
+		PERMIT_AT_SEARCH, false},
+	};
+	const char *sentence;
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct permit p = {15, of[i].allow, of[i].deny, of[i].at};
+
+		if ((permit_management(&p, 15, of[i].tool, &sentence) ==
+			NONE) != of[i].may)
+			fail_msg("row %zu", i);
+		/* The scope is the token's all the same. */
+		p.scopes = 0;
+		assert_int_equal(
+		    permit_management(&p, 0, of[i].tool, &sentence),
+		    FAILURE_FORBIDDEN);
+	}
+}
+
 int
 main(void)
 {
@@ -215,7 +285,8 @@ main(void)
 	    cmocka_unit_test(denied), cmocka_unit_test(bare),
 	    cmocka_unit_test(everything), cmocka_unit_test(scopes),
 	    cmocka_unit_test(management), cmocka_unit_test(rows),
-	    cmocka_unit_test(words_of_scopes), cmocka_unit_test(covers)};
+	    cmocka_unit_test(words_of_scopes), cmocka_unit_test(covers),
+	    cmocka_unit_test(groups), cmocka_unit_test(at_endpoints)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
