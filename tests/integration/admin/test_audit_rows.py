@@ -23,6 +23,8 @@ ELSEWHERE = {
     "access_refused": "integration/vault/test_vault_access.py::test_who_may_not",
     "administrator_refused": "integration/vault/test_vault_proof.py::test_stale",
     "access_set": "database/test_access.py::test_a_document_is_stored_shown_and_followed",
+    "key_created": "database/access/test_script_keys.py::test_a_life",
+    "key_revoked": "database/access/test_script_keys.py::test_a_life",
     "identity_restored": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
     "identity_withdrawn": "database/test_access.py::test_a_person_is_withdrawn_and_restored",
     "approve_refused": "integration/vault/test_vault.py::test_approve_needs_a_login",

@@ -275,6 +275,9 @@ def test_people(instance, api):
     api.go("POST", "/api/administrators/{name}/password", person, status=204, body={
         "new_password": word, "password": admin})
     api.go("POST", "/api/administrators/{name}/delete", person, status=204, body={"password": admin})
+    key = api.value("POST", "/api/keys", body={"name": "k" + secrets.token_hex(4), "scopes": ["read"]}, status=201)
+    assert key["name"] in [k["name"] for k in api.value("GET", "/api/keys")["items"]]
+    api.go("POST", "/api/keys/{name}/revoke", key["name"], body={"reason": "a test"})
     made = api.value("POST", "/api/tokens", body={"name": "t" + secrets.token_hex(4)}, status=201)
     token = next(t for t in api.value("GET", "/api/tokens")["items"] if t["name"] == (made.get("name") or made["info"]["name"]))
     api.go("GET", "/api/tokens/{id}", token["id"])
