@@ -22,12 +22,13 @@ OF_PACKAGE, OF_BARE, P99_US = 100.0, 0.5, 2000.0
 # mcpbox_list_servers where it was measured, in microseconds.
 MANAGEMENT_P50_US, ORIGINAL_US, OF_ORIGINAL = 2000.0, 4900.0, 5.0
 # By a signed token: a call of one that was seen, as a multiple of a call by an API
-# token; and the price of a new one.
-OF_API_TOKEN, FIRST_US = 1.05, 3000.0
+# token; and the price of a new one, as a multiple of the same. A lone call takes
+# 1.5 ms where the goal of 3 ms was set, and a busy machine slows both.
+OF_API_TOKEN, FIRST_OF_CALL = 1.05, 2.0
 FORM = {"plain": "`def main`", "aio": "`async def main`"}
 # --quick is a guard, not a judgement: only a mistake goes past these.
 QUICK = {"p50": 10.0, "rate": 0.25, "cpu": 3.0, "pss": 1.5, "neighbour": 3.0,
-         "request": 0.25, "p99": 10.0, "management": 5.0, "signed": 1.5, "first": 5.0}
+         "request": 0.25, "p99": 10.0, "management": 5.0, "signed": 1.5, "first": 2.0}
 
 
 @dataclass
@@ -107,8 +108,8 @@ def requests(v, relax):
 def signed(v, relax):
     return [Goal("a call by a signed token that was seen: p50 as a multiple of an API token's",
                  ratio(v), OF_API_TOKEN * relax["signed"], True),
-            Goal("the first request of a signed token: p50 of what it takes beyond its second, ms",
-                 median(first(v)) / 1000, FIRST_US / 1000 * relax["first"], True)]
+            Goal("what the first request of a signed token takes beyond its second: p50 as a multiple of a call by an API token",
+                 median(first(v)) / median(v["api"]), FIRST_OF_CALL * relax["first"], True)]
 
 
 def management(v, relax):

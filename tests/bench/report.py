@@ -93,7 +93,7 @@ def signed(v):
     low, high = interval(v)
     return (table(("what", "requests", "p50 ms", "p95 ms"), rows)
             + f"\n\nA call by a signed token takes {ratio(v):.3f} times as long as one by an API token; in 95 of "
-            f"100 draws of as many pairs {low:.3f} to {high:.3f}.")
+            f"100 draws of as many pairs it is {low:.3f} to {high:.3f}.")
 
 
 def spread(times):
