@@ -49,6 +49,11 @@ class Paths:
     def counts(self):
         return self.out / "started"
 
+    @property
+    def compiled(self):
+        """Tests as pytest compiles them: once a run, not once a worker."""
+        return self.out / "compiled"
+
 
 class Context:
     """What a job's function gets."""
@@ -140,7 +145,9 @@ class Context:
             paths, options = self.only, [o for o in options if not o.startswith("--ignore")]
         spread = ["-n", str(workers), "--dist", "loadfile"] if workers > 1 else []
         env = self.environment(MCPBOX_TEST_EVENTS=str(self.paths.events(self.job.name)),
-                               PYTHONPATH=str(SRC / "tests"), **(environ or {}))
+                               PYTHONPATH=str(SRC / "tests"), PYTHONPYCACHEPREFIX=str(self.paths.compiled),
+                               **(environ or {}))
+        del env["PYTHONDONTWRITEBYTECODE"]	# runner/events.py sets it for what tests start
         status = self.run(limit, [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "runner.events",
                                   "--tb=short", "--no-header", *paths, *options, *spread], env=env)
         found = self.collect()

@@ -36,8 +36,18 @@ class Events:
                       text=report.longreprtext[-TEXT_MAX:], reason="")
 
 
+def programs_of_tests():
+    """Programs that tests start keep nothing of what they compile."""
+    if os.environ.pop("PYTHONPYCACHEPREFIX", None) is not None:
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
+    # pytest itself was told at its start. Workers are started by the process that has
+    # none of the tests, and shall be told too.
+    if not getattr(config.option, "numprocesses", None):
+        programs_of_tests()
     path = os.environ.get("MCPBOX_TEST_EVENTS")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Events(path), "mcpbox-events")

@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from runner import results, screen
-from runner.context import SRC
+from runner.context import SRC, Context, Paths
+from runner.graph import Job
 from runner.results import ERROR, FAILED, NOT_RUN, PASSED, Result
 
 PLANTED = """
@@ -58,6 +59,30 @@ def test_every_outcome_of_pytest(tmp_path, workers):
     assert bad.message == "AssertionError: not the same"
     assert "printed before" in bad.text and "assert 1 == 2" in bad.text
     assert bad.again == "sudo tests/run 'tests/integration/test_planted.py::test_bad'"
+
+
+COMPILED = """
+import os, subprocess, sys
+import helper
+def test_compiled():
+    assert sys.pycache_prefix.endswith("/compiled") and not sys.dont_write_bytecode
+    assert helper.__cached__.startswith(sys.pycache_prefix) and os.path.exists(helper.__cached__)
+    told = "import sys; print(sys.pycache_prefix, sys.dont_write_bytecode)"
+    assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True).stdout == "None True\\n"
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_share_what_they_compile_and_programs_of_tests_keep_nothing(tmp_path, workers):
+    d = tmp_path / "integration"
+    d.mkdir()
+    (d / "test_compiled.py").write_text(COMPILED)
+    (d / "helper.py").write_text("")
+    ctx = Context(Paths(tmp_path / "build", tmp_path / "cache"), Job("job", "integration"), 1, 1.0)
+    ctx.paths.log("job").parent.mkdir(parents=True)
+    assert ctx.pytest([d], 60, workers=workers) == 0
+    kept = {p.name.split(".")[0] for p in ctx.paths.compiled.rglob("*.pyc")}
+    assert {"test_compiled", "helper"} <= kept and not list(d.rglob("*.pyc"))
 
 
 def test_only_a_probe_may_say_that_the_kernel_has_nothing_for_it(tmp_path):

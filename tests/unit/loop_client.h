@@ -1,7 +1,7 @@
 /*
  * A client in the same thread as the server it tests: sends bytes, then turns
- * the server's loop until what it waits for has come, or fails after five
- * seconds.
+ * the server's loop until what it waits for has come, or fails after
+ * LC_DEADLINE_MS.
  */
 #ifndef LOOP_CLIENT_H
 #define LOOP_CLIENT_H
@@ -19,7 +19,9 @@
 
 #include "unit.h"
 
-enum { LC_DEADLINE_MS = 20000, LC_MAX = 4 * 1024 * 1024 };
+#define LC_DEADLINE_MS unit_patience(5000)
+
+enum { LC_MAX = 4 * 1024 * 1024 };
 
 struct lc {
 	int fd;

@@ -14,4 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beside the measured factor: two tests run at once, beside other jobs. As
+ * SLACK of tests/harness/patience.py. */
+enum { UNIT_SLACK = 4 };
+
+/* Returns the milliseconds after which a wait is a hang, where a quiet machine
+ * takes ms at most. tests/run measures the machine and sets MCPBOX_PATIENCE. */
+static inline int
+unit_patience(int ms)
+{
+	const char *s = getenv("MCPBOX_PATIENCE");
+	double factor = s == NULL ? 1 : strtod(s, NULL);
+
+	return (int)(ms * UNIT_SLACK * (factor > 1 ? factor : 1));
+}
+
 #endif

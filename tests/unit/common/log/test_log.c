@@ -309,7 +309,7 @@ journal_full(void **state)
 
 	(void)state;
 	journal_begin(LOG_TEXT);
-	alarm(20);
+	alarm((unsigned)unit_patience(5000) / 1000);
 	for (unsigned i = 0; i < sent; i++)
 		log_event(LOG_LV_INFO, "flood", "%u", i);
 	while (*(e = entry()) != '\0') {

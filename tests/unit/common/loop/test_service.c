@@ -8,7 +8,9 @@
 
 #include <poll.h>
 
-enum { LONG_MS = 3000, NOTHING_MS = 1200, WATCHDOG_US = 1000000 };
+#define LONG_MS unit_patience(3000)
+
+enum { NOTHING_MS = 1200, WATCHDOG_US = 1000000 };
 
 static char dir[] = "/tmp/mcpbox-service-XXXXXX";
 static char path[64];
@@ -241,7 +243,7 @@ stuck_daemon(void)
 
 	service_start();
 	service_ready(base, "");
-	alarm(120); /* it hangs */
+	alarm((unsigned)unit_patience(30000) / 1000); /* it hangs */
 	for (int i = 0; i < 100000; i++)
 		service_status("%d", i);
 	service_stopping();

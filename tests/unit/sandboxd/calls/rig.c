@@ -6,12 +6,17 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "call_internal.h"
 #include "ipc_io.h"
 #include "rig.h"
 #include "rights.h"
 #include "unit.h"
 
 static const struct ipc_id epoch = {"epoch epoch epoc"};
+
+/* A turn sleeps a millisecond. No wait of the daemon that a test ends by time
+ * is as long. */
+enum { RIG_TURNS = 3000 };
 
 struct rig rig;
 
@@ -143,7 +148,8 @@ take_kept(enum ipc_type want, struct ipc_frame *f)
 	return false;
 }
 
-/* Turns the loop until fd has a frame. Fails the test after 3 s. */
+/* Turns the loop until fd has a frame. Fails the test after RIG_TURNS, which
+ * take longer on a slow machine: each lets the loop do all that is due. */
 struct ipc_frame
 rig_expect(int fd, enum ipc_type want)
 {
@@ -153,7 +159,7 @@ rig_expect(int fd, enum ipc_type want)
 
 	if (fd == rig.pool_fd && take_kept(want, &f))
 		return f;
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < RIG_TURNS; i++) {
 		event_base_loop(rig.base, EVLOOP_NONBLOCK);
 		rc = ipc_read(fd, &f, &e);
 		if (rc == 1 && f.type == want)
@@ -179,6 +185,24 @@ rig_turn(int ms)
 		event_base_loop(rig.base, EVLOOP_NONBLOCK);
 		usleep(1000);
 	}
+}
+
+void
+rig_until(bool (*is)(const void *arg), const void *arg)
+{
+	for (int i = 0; i < RIG_TURNS && !is(arg); i++)
+		rig_turn(1);
+	assert_true(is(arg));
+}
+
+struct call *
+rig_call(struct ipc_id id)
+{
+	struct call *c = TABLE_OBJECT(
+	    struct call, node, table_find(&rig.calls->by_id, &id, sizeof(id)));
+
+	assert_non_null(c);
+	return c;
 }
 
 /* Nothing may have come on fd. */

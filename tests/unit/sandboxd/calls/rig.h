@@ -40,6 +40,10 @@ struct ipc_peer *rig_adopt(int *ours, enum ipc_role);
 struct ipc_frame rig_expect(int fd, enum ipc_type);
 void rig_expect_silence(int fd);
 void rig_turn(int ms);
+/* Turns the loop until is(arg); fails the test if that never comes. */
+void rig_until(bool (*is)(const void *arg), const void *arg);
+/* The call of this id, which is there. */
+struct call *rig_call(struct ipc_id);
 
 /* What is held of a tool's call, and its RUN, which takes it. */
 struct held *rig_held(uint64_t timeout_ms, uint8_t version);

@@ -74,12 +74,13 @@ to_the_end(struct ipc_id id)
 static void
 test_code_before_run_and_the_rest_behind_it(void **state)
 {
-	struct held *h = rig_held(1000, 0);
+	struct held *h = rig_held(RIG_LONG_MS, 0);
 	struct ipc_id id = h->id;
+	uint64_t before = now_boot_ms();
 
 	early_begin(rig.calls, h);
 	told();
-	early_sweep(rig.calls, now_boot_ms()); /* it is not too late */
+	early_sweep(rig.calls, before + EARLY_MS - 1); /* not too late */
 	rig_run_held(h);
 	let_go();
 	to_the_end(id);
@@ -89,7 +90,7 @@ test_code_before_run_and_the_rest_behind_it(void **state)
 static void
 test_dropped(void **state)
 {
-	struct held *h = rig_held(1000, 0);
+	struct held *h = rig_held(RIG_LONG_MS, 0);
 	struct ipc_fork first;
 	struct ipc_id id;
 
@@ -114,7 +115,7 @@ test_dropped(void **state)
 static void
 test_too_late(void **state)
 {
-	struct held *h = rig_held(1000, 0);
+	struct held *h = rig_held(RIG_LONG_MS, 0);
 	struct ipc_id id = h->id;
 
 	early_begin(rig.calls, h);
@@ -133,7 +134,7 @@ static void
 test_gone_before_run(void **state)
 {
 	for (int speaks = 0; speaks < 2; speaks++) {
-		struct held *h = rig_held(1000, 0);
+		struct held *h = rig_held(RIG_LONG_MS, 0);
 		struct ipc_id id = h->id;
 
 		early_begin(rig.calls, h);
@@ -162,7 +163,7 @@ test_gone_before_run(void **state)
 static void
 test_pool_lost_before_run(void **state)
 {
-	struct held *h = rig_held(1000, 0);
+	struct held *h = rig_held(RIG_LONG_MS, 0);
 	struct ipc_id id = h->id;
 
 	early_begin(rig.calls, h);
@@ -185,19 +186,19 @@ test_whom_none_is_got_ready_for(void **state)
 	int first;
 
 	for (size_t i = 0; i < sizeof(kinds); i++) {
-		a = rig_held(1000, 0);
+		a = rig_held(RIG_LONG_MS, 0);
 		a->kind = kinds[i];
 		early_begin(rig.calls, a);
 		rig_expect_silence(rig.fork.channel);
 		held_free(a);
 	}
-	a = rig_held(1000, 0);
+	a = rig_held(RIG_LONG_MS, 0);
 	a->runner = RUNNER_COMMAND;
 	early_begin(rig.calls, a);
 	rig_expect_silence(rig.fork.channel);
 	held_free(a);
-	a = rig_held(1000, 0);
-	b = rig_held(1000, 0);
+	a = rig_held(RIG_LONG_MS, 0);
+	b = rig_held(RIG_LONG_MS, 0);
 	early_begin(rig.calls, a);
 	told();
 	first = rig.fork.channel;

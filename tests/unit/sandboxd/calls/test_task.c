@@ -8,10 +8,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "call_internal.h"
 #include "ids.h"
 #include "ipc_io.h"
 #include "rig.h"
 #include "unit.h"
+
+/* The time of a question that a test lets end. */
+enum { SHORT_MS = 50 };
 
 static struct ipc_peer *first, *second; /* admind's connections, our ends */
 static int first_fd, second_fd;
@@ -25,20 +29,9 @@ begin(const struct calls_conf *conf)
 	return 0;
 }
 
+/* No question's time is over while a test waits. */
 static int
 setup(void **state)
-{
-	static const struct calls_conf conf = {.queue = 2,
-	    .queue_wait_ms = RIG_LONG_MS,
-	    .parked_max = 1,
-	    .ask_timeout_ms = 400};
-
-	return begin(&conf);
-}
-
-/* One where no question's time is over while a test waits. */
-static int
-setup_patient(void **state)
 {
 	static const struct calls_conf conf = {.queue = 2,
 	    .queue_wait_ms = RIG_LONG_MS,
@@ -62,7 +55,7 @@ teardown(void **state)
 static struct ipc_id
 run(bool task)
 {
-	struct held *h = rig_held(5000, 0);
+	struct held *h = rig_held(RIG_LONG_MS, 0);
 
 	h->task = task;
 	assert_int_equal(calls_run(rig.calls, first, 7, h, ipc_str("{}")), 0);
@@ -71,9 +64,9 @@ run(bool task)
 }
 
 static void
-ask(void)
+ask(uint32_t number)
 {
-	struct ipc_ask m = {.number = 1,
+	struct ipc_ask m = {.number = number,
 	    .json = ipc_str("{\"k\":{\"method\":\"elicitation/create\","
 			    "\"params\":{\"message\":\"?\",\"requestedSchema\":"
 			    "{\"type\":\"object\",\"properties\":{}}}}}")};
@@ -164,7 +157,7 @@ test_a_question_waits(void **state)
 {
 	struct ipc_id id = run(true);
 
-	ask();
+	ask(1);
 	take_question(first_fd, 7);
 	calls_peer_gone(rig.calls, first);
 	rig_turn(20);
@@ -176,26 +169,41 @@ test_a_question_waits(void **state)
 	assert_true(answered());
 }
 
+static bool
+is_parked(const void *call)
+{
+	return ((const struct call *)call)->state == CALL_PARKED;
+}
+
 /* Asked while nobody is there, too: until its time is over. */
 static void
 test_a_question_of_nobody(void **state)
 {
 	struct ipc_id id = run(true);
+	uint64_t asked_ms;
 
 	calls_peer_gone(rig.calls, first);
-	ask();
-	rig_turn(20);
+	ask(1);
+	rig_until(is_parked, rig_call(id));
 	assert_true(calls_attach(rig.calls, &id, second, 9));
 	take_question(second_fd, 9);
 	calls_peer_gone(rig.calls, second);
-	assert_false(answered()); /* ask_timeout */
+	rig_expect_silence(rig.fork.channel);
+	call_arm(rig_call(id), 0);
+	assert_false(answered());
+	/* And its time is ask_timeout. */
+	rig.calls->conf.ask_timeout_ms = SHORT_MS;
+	asked_ms = now_boot_ms();
+	ask(2);
+	assert_false(answered());
+	assert_true(now_boot_ms() - asked_ms >= SHORT_MS);
 }
 
 static void
 test_an_ordinary_question_does_not(void **state)
 {
 	(void)run(false);
-	ask();
+	ask(1);
 	take_question(first_fd, 7);
 	calls_peer_gone(rig.calls, first);
 	assert_false(answered());
@@ -206,7 +214,7 @@ test_cancelled_while_it_asks(void **state)
 {
 	struct ipc_id id = run(true);
 
-	ask();
+	ask(1);
 	take_question(first_fd, 7);
 	calls_peer_gone(rig.calls, first);
 	assert_true(calls_cancel(rig.calls, &id, NULL, FAILURE_KILLED));
@@ -225,8 +233,7 @@ main(void)
 	    N(test_only_tasks_and_only_those_that_run),
 	    N(test_a_question_waits),
 	    N(test_a_question_of_nobody),
-	    cmocka_unit_test_setup_teardown(
-		test_an_ordinary_question_does_not, setup_patient, teardown),
+	    N(test_an_ordinary_question_does_not),
 	    N(test_cancelled_while_it_asks),
 	};
 

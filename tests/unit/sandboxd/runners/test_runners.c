@@ -387,7 +387,8 @@ test_a_dead_pool_is_not_asked_for_ever(void **state)
 	start(2, 4);
 	close(rig.pool_fd);
 	rig.pool_fd = -1;
-	(void)alarm(20); /* an endless turn ends the test, not the machine */
+	/* an endless turn ends the test, not the machine */
+	(void)alarm((unsigned)unit_patience(5000) / 1000);
 	rig_turn(50);
 	(void)alarm(0);
 	assert_int_equal(runners_counts(calls_runners(rig.calls)).forking, 0);
