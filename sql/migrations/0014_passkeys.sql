@@ -1,4 +1,4 @@
--- 0013: passkeys of administrators (docs/decisions/0104;
+-- 0014: passkeys of administrators (docs/decisions/0104;
 -- tests/database/access/test_passkeys.py). The vault seals a person's set as a whole.
 SET LOCAL search_path = mcpbox, pg_temp;
 

@@ -1,4 +1,4 @@
--- 0013: ended calls wait in a queue until a run of ours has sent them to the
+-- 0015: ended calls wait in a queue until a run of ours has sent them to the
 -- collector of the access document (docs/decisions/0107;
 -- tests/database/access/test_telemetry.py).
 SET LOCAL search_path = mcpbox, pg_temp;
