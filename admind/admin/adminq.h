@@ -56,9 +56,6 @@ struct question {
 	/* OBJECT, NAMED: writes members made from the row into an open object,
 	 * instead of the row's JSON. 0 or -1. */
 	int (*make)(const struct pg_result *, struct jsonw *, struct err *);
-	/* The scope with which a script's key may ask. If it is not said here:
-	 * SCRIPT_READ where a viewer may ask, else SCRIPT_NEVER. */
-	enum script_scope scope;
 	/* LIST: the statement has a bool after the limit: whether the asker
 	 * may read the arguments of calls (ADMIN_REVIEWER). */
 	bool reads;
@@ -66,6 +63,9 @@ struct question {
 	 * those of the row's JSON object. */
 	void (*beside)(
 	    struct admind *, const struct pg_result *, struct jsonw *);
+	/* The scope with which a script's key may ask. If it is not said here:
+	 * SCRIPT_READ where a viewer may ask, else SCRIPT_NEVER. */
+	enum script_scope scope;
 };
 
 /* Formats a timestamp column in a statement. */
