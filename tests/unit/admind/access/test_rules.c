@@ -4,6 +4,7 @@
  * token.
  */
 #include "access_said.h"
+#include "telemetry_fields.h"
 
 static struct buf said;
 static struct compiled *doc;
@@ -167,6 +168,49 @@ bad_rule(const char *issuer, unsigned claim, const char *value, const char *set)
 	say_issuer(&said, &pocket);
 	say_set(&said, "family", "tools:read", "*", "");
 	say_rule(&said, issuer, claim, values, set);
+	assert_false(compile());
+}
+
+/* Says a collector. spans, metrics: as bytes; every: seconds. */
+static bool
+telemetry(const char *url, uint8_t spans, uint8_t metrics, uint64_t every)
+{
+	struct buf r;
+
+	buf_init(&r, 4096);
+	tlv_puts(&r, TELEMETRY_URL, url);
+	tlv_puts(&r, TELEMETRY_HOST, "192.168.1.5:4318");
+	tlv_put(&r, TELEMETRY_SPANS, &spans, 1);
+	tlv_put(&r, TELEMETRY_METRICS, &metrics, 1);
+	tlv_put_u64(&r, TELEMETRY_EVERY_S, every);
+	tlv_put(&said, ACCESS_TELEMETRY, r.p, r.len);
+	buf_free(&r);
+	return compile();
+}
+
+static void
+collectors(void **unused)
+{
+	buf_clear(&said);
+	assert_true(telemetry("http://127.0.0.1:4318", 1, 0, 10));
+	assert_true(ipc_streq(doc->telemetry.url, "http://127.0.0.1:4318"));
+	assert_true(doc->telemetry.spans);
+	assert_false(doc->telemetry.metrics);
+	assert_false(doc->telemetry.principals);
+	assert_int_equal(doc->telemetry.every_s, 10);
+	assert_false(telemetry("https://b", 1, 1, 30)); /* two */
+	buf_clear(&said);
+	assert_false(telemetry("", 1, 1, 30));
+	buf_clear(&said);
+	assert_false(telemetry("https://a\"", 1, 1, 30));
+	buf_clear(&said);
+	assert_false(telemetry("https://a", 0, 0, 30));
+	buf_clear(&said);
+	assert_false(telemetry("https://a", 1, 1, 9));
+	buf_clear(&said);
+	assert_false(telemetry("https://a", 1, 1, 301));
+	buf_clear(&said);
+	tlv_puts(&said, ACCESS_TELEMETRY, "");
 	assert_false(compile());
 }
 
@@ -465,6 +509,7 @@ main(void)
 	    TEST(issuers_that_are_named),
 	    TEST(malformed_issuers),
 	    TEST(malformed_rules_and_sets),
+	    TEST(collectors),
 	    TEST(claims_are_read_strictly),
 	    TEST(claims_have_bounds),
 	    TEST(first_rule_that_fits),
