@@ -33,7 +33,9 @@ ADDRESSES = (OURS,)
 SIX, DAYS = 6, 200
 FOLDER = pathlib.Path("/etc/nginx/conf.d")
 STATE = "/var/lib/mcpbox-quickstart"
-GREET = "def main(name: str) -> str:\n    return f'Hello, {name}!'\n"
+#: The tool that quickstart makes.
+GREET = re.search(r"^CODE = '''\\\n(.*?)^'''$", (PAGE.parents[1] / "contrib/demo_client.py").read_text(), re.M | re.S)[1]
+SAYS = "Hello, {}! This ran in a sandbox of its own."
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$|^\$ ((?:[^\n]*\\\n)*[^\n]*\n)", re.M | re.S)
 
 
@@ -222,7 +224,7 @@ def test_six_commands_lead_to_a_call(instance, way):
     assert len(commands) <= SIX and commands[0] == "sudo contrib/quickstart\n", commands
     assert len(way.shell.ran) == len(commands) - 2, "the first and the last are played"
     assert "\nThe way in is right.\n" in way.now
-    assert '\n"text":"Hello, Ada!"\n' in way.now
+    assert f'\n"text":"{SAYS.format("Ada")}"\n' in way.now
     assert instance.psql("SELECT principal, listener, state, outcome FROM mcpbox.executions WHERE tool = 'demo__greet'"
                          " AND listener = 'tunnel'") == [["oidc:home:ann", "tunnel", "closed", "done"]]
 
@@ -244,7 +246,7 @@ def test_the_file_for_tailscale_funnel(instance, way):
     def door():
         return "127.0.0.1", int(port)
     with Client(door, token=token) as c:
-        assert text(c.call("demo__greet", {"name": "Eve"})) == "Hello, Eve!"
+        assert text(c.call("demo__greet", {"name": "Eve"})) == SAYS.format("Eve")
     assert request(door(), body={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).status == 401
     assert request(door(), "GET", "/.well-known/oauth-protected-resource/mcp").value["resource"] == RESOURCE
     assert request(door(), "GET", "/api/me").status == 404
