@@ -258,7 +258,7 @@ def test_another_persons_passkey(web, admind, people):
 
 
 def test_admind_hides_the_set(web, admind, people):
-    """Without the set a login stays half: nobody gets in, by no way but root's."""
+    """Without the set a login stays half, until root takes the passkeys away."""
     key, _ = enrolled(web, admind)
     admind.hide = True
     m = ask(web, admind, "LOGIN", username="rita", password=PASSWORD)
