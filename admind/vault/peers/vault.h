@@ -56,7 +56,7 @@ struct vault {
 	struct verifiers *passkey_times;
 	struct challenges *challenges;
 	const char *rp_id, *origins; /* of passkeys: see ceremony.h */
-	size_t strangers; /* at most ATTEMPT_STRANGERS_MAX */
+	size_t strangers;            /* at most ATTEMPT_STRANGERS_MAX */
 	/* The change of an administrator that is under way, or NULL. */
 	const struct attempt *changing;
 	struct port admind, web, ctl, sandboxd;

@@ -306,6 +306,9 @@ pending(void **state)
 	r = sessions_find(s, &h, NOW + 2 * SESSIONS_PENDING_MS);
 	assert_non_null(r);
 	assert_true(sessions_proven(r, NOW + 1));
+	sessions_cap(s, r, "administrator", r->role);
+	assert_string_equal(r->role, "reviewer");
+	assert_string_equal(r->cap, "administrator");
 	sessions_cap(s, r, "viewer", "viewer");
 	assert_string_equal(r->role, "viewer");
 	/* both whole ones end with the three that still wait */
