@@ -268,7 +268,8 @@ def test_people(instance, api):
     api.go("POST", "/api/password", rest=other, status=204, body={"old_password": word, "new_password": new})
     asked = api.value("POST", "/api/passkeys/challenge", rest=other, body={"kind": "register"})
     key = Passkey()
-    api.go("POST", "/api/passkeys", rest=other, status=204, body={"label": "a key", "credential": key.created_json(asked)})
+    api.go("POST", "/api/passkeys", rest=other, status=204,
+           body={"label": "a key", "credential": key.created_json(asked)})
     listed = api.value("GET", "/api/passkeys", rest=other)["items"]
     api.go("POST", "/api/logout", rest=other, status=204)
     answer = other.login(person, new)
