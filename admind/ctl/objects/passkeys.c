@@ -7,8 +7,8 @@
 #include "tables.h"
 
 /* Command passkeys: root sees a person's passkeys, takes them away when a
- * device is lost, and makes the code for the first one of a person who signs in
- * by an issuer. The vault does it; root needs no password. */
+ * device is lost, and makes the code for the first one of an issuer's person.
+ * The vault does it; root needs no password. */
 
 static enum ctl_status
 list(const struct ctl *c)

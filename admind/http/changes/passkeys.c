@@ -1,5 +1,5 @@
-/* Passkeys of the asker. The vault judges all of it: these functions decode
- * what a browser's PublicKeyCredential.toJSON() gives, and carry it there. */
+/* Passkeys of the asker. The vault judges them: these functions decode a
+ * browser's PublicKeyCredential.toJSON(), and carry it there. */
 #include <json-c/json.h>
 
 #include <string.h>
@@ -38,7 +38,7 @@ show(struct call *c, struct ipc_bytes json)
 	buf_free(&b);
 }
 
-/* ---- what a browser brings ---- */
+/* ---- a browser's answer ---- */
 
 void
 passkeys_init(struct passkeys_answer *a)
@@ -84,8 +84,8 @@ take(struct json_object *o, const char *name, bool optional, struct buf *to,
 	return 0;
 }
 
-/* Members that WebAuthn defines beside those are passed over, so that what a
- * later browser adds does no harm. */
+/* Members that WebAuthn defines beside those are passed over, so that an
+ * addition of a later browser does no harm. */
 int
 passkeys_read(struct json_object *body, const char *member, bool created,
     struct passkeys_answer *a, struct err *e)

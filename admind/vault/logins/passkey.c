@@ -1,9 +1,9 @@
 /*
- * The steps that all requests about passkeys share: who asks, the person's set,
- * a change of it.
+ * The steps that all requests about passkeys share: the asker, the
+ * person's set, a change of the set.
  *
  * admind stores the sets and may be hostile. It can't make or change one (they
- * are sealed for the person's name), and can't take one passkey out of it. It
+ * are sealed for the person's name), and can't take one passkey out. It
  * can leave the whole set out, or bring an older one.
  *
  * - A person with a password: the verifier, also sealed, has the set's handle.
@@ -150,8 +150,7 @@ open_alone(struct attempt *a, struct passkeys *set, struct err *err)
 	return err_set(err, FAILURE_FORBIDDEN, "the passkeys are missing");
 }
 
-/* Root may take away what does not open, as all else that is wrong with a
- * person's set: that is the way back in. */
+/* Root may take a set away that does not open: that is the way back in. */
 static void
 on_found(struct attempt *a)
 {

@@ -3,11 +3,11 @@
  * passkeys that shows none.
  *
  * A challenge is worth nothing without the passkey. A login that waits for its
- * passkey gets one, with the ids of the person's passkeys: so who knows the
- * password learns these ids, as browsers need them. Removing makes logging in
+ * passkey gets one, with the ids of the person's passkeys: so a password
+ * alone shows these ids, as browsers need them. Removing makes logging in
  * easier, so it needs a fresh proof, or uid 0. Root's code is for the first
- * passkey of a person who signs in by an issuer: that login is admind's word
- * alone, and the code is what a person brings beside it. The code names the
+ * passkey of an issuer's person: that login is admind's word alone, and the
+ * person brings the code beside it. The code names the
  * person, and the role that the passkey conveys at most.
  */
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * Security argument. All bytes are a browser's, and so a stranger's. Whatever
  * they are, reading them touches nothing but a struct of fixed size: each
  * length is compared with the bytes that are left, and nothing may follow the
- * end. What the data say is worth nothing before a signature covers them, and
- * a registration's are believed on the word of a person who just proved
- * himself. So an attestation statement would add the maker's word about the
- * device, which no rule of ours asks for; it is not even parsed.
+ * end. The data are worth nothing before a signature covers them, and a
+ * registration's are believed on the word of a person just proven. So an
+ * attestation statement would add the maker's word about the device, which no
+ * rule of ours asks for; it is not even parsed.
  */
 #include <string.h>
 

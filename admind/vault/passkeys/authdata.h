@@ -19,8 +19,8 @@ enum {
 	/* Authenticator data: 37 bytes, AAGUID, id and key have some 1200; the
 	 * rest is for extensions. */
 	AUTHDATA_MAX = 4096,
-	/* An attestation object: the same with a statement that we ask nobody
-	 * to send; those of known formats have one to three certificates. */
+	/* An attestation object: the same with a statement that we do not
+	 * ask for; those of known formats have one to three certificates. */
 	AUTHDATA_ATTESTATION_MAX = 16 * 1024,
 	AUTHDATA_AAGUID = 16
 };

@@ -24,7 +24,7 @@ enum {
 	/* One for each login that there can be. */
 	CHALLENGES_MAX = SESSIONS_MAX,
 	CHALLENGES_CODES = 16,              /* codes of root at once */
-	CHALLENGES_CODE_BYTES = 20,         /* random: nobody guesses it */
+	CHALLENGES_CODE_BYTES = 20,         /* random: no guess finds it */
 	CHALLENGES_CODE_TEXT = 27,          /* the same in base64url */
 	CHALLENGES_CODE_MS = 15 * 60 * 1000 /* time to type it */
 };
@@ -37,8 +37,8 @@ void challenges_free(struct challenges *);
 /* Makes the login's challenge. login: the login's id. */
 void challenges_make(struct challenges *, const struct ipc_id *login,
     enum challenges_kind, uint64_t boot_ms, uint8_t out[CLIENTDATA_CHALLENGE]);
-/* Takes the login's challenge, which is then gone, whatever comes of it. 0, or
- * -1 if there is none of this kind that is still valid. */
+/* Takes the login's challenge, which is then gone, right or wrong. 0, or -1 if
+ * the login has no valid one of this kind. */
 int challenges_take(struct challenges *, const struct ipc_id *login,
     enum challenges_kind, uint64_t boot_ms, uint8_t out[CLIENTDATA_CHALLENGE]);
 

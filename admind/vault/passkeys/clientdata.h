@@ -1,6 +1,6 @@
 /*
- * The client data of a passkey's answer (WebAuthn Level 3, section 5.8.1): what
- * the browser says that it was asked, and by which page.
+ * The client data of a passkey's answer (WebAuthn Level 3, section 5.8.1): the
+ * browser's own words about the request and the page.
  *
  * They are JSON, but the vault parses no JSON. WebAuthn prescribes how browsers
  * write them, and a limited verification that compares bytes (sections 5.8.1.1

@@ -48,7 +48,7 @@ struct passkey {
 struct passkeys {
 	size_t n;
 	struct passkey row[PASSKEYS_MAX];
-	struct ipc_id handle; /* zero: there is no set */
+	struct ipc_id handle; /* zero: without a set */
 };
 
 /* Seals a set for a person's name; *time_us receives the set's time, which is
@@ -61,13 +61,13 @@ int passkeys_seal(const struct verifiers *times, const struct keys *,
  * sealed here for this name, or is older than one that we saw. */
 int passkeys_open(struct verifiers *times, const struct keys *,
     const char *name, struct ipc_bytes stored, struct passkeys *, struct err *);
-/* Finds a passkey by its id; NULL if the set has none of that id. */
+/* Finds a passkey by its id; NULL if the set lacks it. */
 struct passkey *passkeys_find(struct passkeys *, struct ipc_bytes id);
 /* Adds a passkey and returns it, with the id and key that were registered, and
  * all else zero. NULL with err: the set is full, or has one of that id. */
 struct passkey *passkeys_add(
     struct passkeys *, const struct authdata *, struct err *);
-/* Takes a passkey of this set out of it. */
+/* Removes a passkey of this set. */
 void passkeys_drop(struct passkeys *, struct passkey *);
 /* Returns whether this is an administrator's name, or a person's at an issuer:
  * ^[A-Za-z0-9_.-]{1,32}@[a-z0-9-]{1,32}$ */

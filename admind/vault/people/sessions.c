@@ -151,9 +151,12 @@ sessions_cap(struct sessions *s, const struct session *what, const char *cap,
     const char *role)
 {
 	struct session *r = &s->row[what - s->row];
+	char lower[sizeof(r->role)];
 
+	/* role may be the login's own */
+	(void)snprintf(lower, sizeof(lower), "%s", role);
 	(void)snprintf(r->cap, sizeof(r->cap), "%s", cap);
-	(void)snprintf(r->role, sizeof(r->role), "%s", role);
+	memcpy(r->role, lower, sizeof(lower));
 }
 
 void

@@ -41,8 +41,8 @@ enum {
 	SESSIONS_PROOF_MS = 5 * 60 * 1000,
 	/* A login whose second factor is still to come ends after so long. */
 	SESSIONS_PENDING_MS = 5 * 60 * 1000,
-	/* Such logins of one person; a further one ends the oldest of them. So
-	 * who knows a password alone ends no login that is complete. */
+	/* Such logins of one person; a further one ends the oldest. So a
+	 * password alone ends no login that is complete. */
 	SESSIONS_PENDING_PER_USER = 4
 };
 

@@ -7,7 +7,7 @@
  * So a former password, a role that was taken away, or a deleted person can
  * come back only after a restart of the vault (decision 0040).
  *
- * A verifier of a person who has passkeys carries the handle of the set
+ * A verifier of a person with passkeys carries the handle of the set
  * (passkeys.h). The password is then half a login. admind stores both, but it
  * can't make a verifier without the handle, so it can't take the second half
  * away (decision 0104).
@@ -37,8 +37,8 @@ struct verifiers *verifiers_new(void); /* NULL without memory */
 void verifiers_free(struct verifiers *);
 
 /* Seals phc for name and role, and the handle of the person's passkeys (zero:
- * there are none); *time_us receives the verifier's time, which is
- * later than any that we saw of that name. 0 or -1. */
+ * without); *time_us receives the verifier's time, which is later than any that
+ * we saw of that name. 0 or -1. */
 int verifiers_seal(struct verifiers *, const struct keys *, const char *name,
     const char *role, const char *phc, const struct ipc_id *handle,
     struct buf *out, uint64_t *time_us, struct err *);

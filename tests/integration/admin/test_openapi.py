@@ -17,6 +17,7 @@ import yaml
 from harness.clients import flow
 from harness.clients.mcp import Client
 from harness.clients.rest import Rest
+from harness.played.authenticator import Passkey
 from harness.patience import patience
 
 with warnings.catch_warnings():  # superseded in newer releases, which have it still
@@ -270,6 +271,17 @@ def test_people(instance, api):
     new = secrets.token_urlsafe(16)
     api.go("POST", "/api/proof", rest=other, status=204, body={"password": word})
     api.go("POST", "/api/password", rest=other, status=204, body={"old_password": word, "new_password": new})
+    asked = api.value("POST", "/api/passkeys/challenge", rest=other, body={"kind": "register"})
+    key = Passkey()
+    api.go("POST", "/api/passkeys", rest=other, status=204,
+           body={"label": "a key", "credential": key.created_json(asked)})
+    listed = api.value("GET", "/api/passkeys", rest=other)["items"]
+    api.go("POST", "/api/logout", rest=other, status=204)
+    answer = other.login(person, new)
+    api.judge("POST", "/api/login", OPERATIONS["POST", "/api/login"], answer)
+    asked = api.value("POST", "/api/passkeys/challenge", rest=other, body={"kind": "login"})
+    api.go("POST", "/api/login/passkey", rest=other, body={"assertion": key.got_json(asked)})
+    api.go("POST", "/api/passkeys/remove", rest=other, status=204, body={"id": listed[0]["id"]})
     api.go("POST", "/api/logout", rest=other, status=204)
     api.go("DELETE", "/api/administrators/{name}/logins", person, status=204)
     api.go("POST", "/api/administrators/{name}/password", person, status=204, body={

@@ -2,6 +2,7 @@
 second factor and a proof, and every way to get by without one."""
 import hashlib
 import json
+import struct
 
 import pytest
 
@@ -258,7 +259,7 @@ def test_another_persons_passkey(web, admind, people):
 
 
 def test_admind_hides_the_set(web, admind, people):
-    """Without the set a login stays half: nobody gets in, by no way but root's."""
+    """Without the set a login stays half, until root takes the passkeys away."""
     key, _ = enrolled(web, admind)
     admind.hide = True
     m = ask(web, admind, "LOGIN", username="rita", password=PASSWORD)
@@ -364,3 +365,74 @@ def test_a_code_is_not_for_a_password(web, ctl, admind, people):
     token, key = login(web, admind), Passkey()
     code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="jo@corp", role="reviewer")["device"]
     refused(register(web, admind, token, key, code=code), "PASSKEY_REFUSED")
+
+
+def of_issuer(vault, token, since, old, new):
+    """Turns a login by password into one by an issuer, unproven, in the vault's memory: as admind's
+    word will make one (decision 0105). Its row begins with the token's hash and the name; the
+    way it began and whether it is proven come before the time of its proof."""
+    digest, now, changed = hashlib.sha256(token.encode()).digest(), boot_ms(), 0
+    pid = vault.process.pid
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "r+b", buffering=0) as mem:
+        for line in maps:
+            span, flags = line.split()[:2]
+            if not flags.startswith("rw") or "[vv" in line:
+                continue
+            start, end = (int(x, 16) for x in span.split("-"))
+            mem.seek(start)
+            data = mem.read(end - start)
+            at = data.find(digest)
+            while at != -1:
+                for place in range(at + (-at % 8), min(at + 1024, len(data) - 8), 8):
+                    value, = struct.unpack_from("=Q", data, place)
+                    if since <= value <= now:
+                        assert data[at + 32:].startswith(old.encode() + b"\0")
+                        assert struct.unpack_from("=I?", data, place - 8) == (1, True)
+                        mem.seek(start + at + 32)
+                        mem.write(new.encode() + b"\0")
+                        mem.seek(start + place - 8)
+                        mem.write(struct.pack("=I?", 2, False))
+                        changed += 1
+                        break
+                at = data.find(digest, at + 1)
+    assert changed == 1, f"{changed} rows of this login were found"
+    return token
+
+
+def test_a_person_of_an_issuer(vault, web, ctl, admind, people):
+    """Root's code lets the first passkey in, once, and limits what it conveys; admind's word does not."""
+    def signed_in(name="jo@corp"):
+        since = boot_ms()
+        return of_issuer(vault, login(web, admind, "admin"), since, "admin", name)
+
+    token, key, other = signed_in(), Passkey(), signed_in("al@corp")
+    info = ask(web, admind, "WHOAMI", token=token)
+    assert info.get("role") == "administrator", info    # as admind said
+    refused(register(web, admind, token, key), "PROOF_REQUIRED")
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="jo@corp", role="reviewer")["device"]
+    refused(register(web, admind, token, key, code="x" * 27), "PASSKEY_REFUSED")
+    refused(register(web, admind, other, key, code=code), "PASSKEY_REFUSED")    # another person's
+    assert register(web, admind, token, key, code=code)["_"] == "OK"
+    # proven, and no more than the code said
+    info = ask(web, admind, "WHOAMI", token=token)
+    assert info["role"] == "reviewer" and info["proof_until_ms"] > 0
+    # once; and a further passkey has the same limit
+    refused(register(web, admind, token, Passkey(), code=code), "PASSKEY_REFUSED")
+    more = Passkey()
+    assert register(web, admind, token, more)["_"] == "OK"
+    items = json.loads(once(web, admind, "PASSKEYS_GET", token=token)["json"])["items"]
+    assert [i["role"] for i in items] == ["reviewer", "reviewer"]
+    # another login of that name: unproven, until a passkey
+    again = signed_in()
+    refused(once(web, admind, "APPROVE", token=again, approval=b"a" * 16, reviewed=b"h" * 32), "PROOF_REQUIRED")
+    assert use(web, admind, again, "proof", more)["role"] == "reviewer"
+    # admind hides the set, and root's new code is not enough: this vault knows that there is one
+    fresh = once(ctl, admind, "PASSKEY_CODE_MAKE", username="jo@corp", role="administrator")["device"]
+    admind.hide, third = True, signed_in()
+    refused(once(web, admind, "PASSKEY_CHALLENGE", token=third, kind="register"), "FORBIDDEN")
+    admind.hide = False
+    # root takes all away, and a code begins again
+    assert once(ctl, admind, "PASSKEY_REMOVE", username="jo@corp")["_"] == "OK"
+    assert admind.sets["jo@corp"] != b""
+    assert register(web, admind, third, Passkey(), code=fresh)["_"] == "OK"
+    assert ask(web, admind, "WHOAMI", token=third)["role"] == "administrator"

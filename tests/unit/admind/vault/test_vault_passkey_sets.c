@@ -84,7 +84,7 @@ sets(void **state)
 	name[PASSKEYS_NAME_MAX] = '\0';
 	verifiers_stored(times, name, 7);
 	assert_false(verifiers_current(times, name, 6));
-	/* nobody plants one */
+	/* an altered set does not open */
 	for (size_t i = 0; i < b.len; i += 97) {
 		b.p[i] ^= 1;
 		assert_int_equal(

@@ -306,10 +306,13 @@ pending(void **state)
 	r = sessions_find(s, &h, NOW + 2 * SESSIONS_PENDING_MS);
 	assert_non_null(r);
 	assert_true(sessions_proven(r, NOW + 1));
+	sessions_cap(s, r, "administrator", r->role);
+	assert_string_equal(r->role, "reviewer");
+	assert_string_equal(r->cap, "administrator");
 	sessions_cap(s, r, "viewer", "viewer");
 	assert_string_equal(r->role, "viewer");
-	/* the others are over */
-	assert_int_equal(sessions_end_user(s, "admin", NULL), 2);
+	/* both whole ones end with the three that still wait */
+	assert_int_equal(sessions_end_user(s, "admin", NULL), 5);
 	assert_non_null(sessions_add_pending(
 	    s, "admin", "reviewer", NULL, NOW, UNIX, token));
 	h = hash_of(token);

@@ -130,8 +130,7 @@ many_names(void **state)
 	verifiers_free(v);
 }
 
-/* The handle of a person's passkeys is sealed within, and another one is no
- * verifier. */
+/* The verifier keeps the handle of its person's passkeys. */
 static void
 handles(void **state)
 {
