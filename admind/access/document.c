@@ -59,7 +59,8 @@ int
 document_start(struct admind *a, struct err *err)
 {
 	a->access = calloc(1, sizeof(*a->access));
-	if (a->access == NULL || (a->access->narrowed = narrow_init()) == NULL ||
+	if (a->access == NULL ||
+	    (a->access->narrowed = narrow_init()) == NULL ||
 	    (a->access->telemetry = calloc(1, sizeof(*a->access->telemetry))) ==
 		NULL)
 		return err_set(err, FAILURE_INTERNAL, "out of memory");

@@ -1,7 +1,7 @@
 /*
- * Fields that admind-check makes of the member "telemetry" of an access document
- * and of the answer of a run that sent telemetry (docs/decisions/0107). TLV, as
- * in access_fields.h. Only check/ writes them.
+ * Fields that admind-check makes of the member "telemetry" of an access
+ * document and of the answer of a run that sent telemetry
+ * (docs/decisions/0107). TLV, as in access_fields.h. Only check/ writes them.
  */
 #ifndef TELEMETRY_FIELDS_H
 #define TELEMETRY_FIELDS_H

@@ -26,7 +26,7 @@ enum { STORED_OVERHEAD = 1 + KEY_ID_LEN + GCM_NONCE_LEN + GCM_TAG_LEN };
 
 /* The kinds of values; each has a sub-key of its own. */
 enum stored_table {
-	STORED_SECRETS,  /* row: server's name, column: secret's name */
+	STORED_SECRETS,   /* row: server's name, column: secret's name */
 	STORED_VERIFIERS, /* row: administrator, column: role */
 	STORED_PASSKEYS   /* row: person, column: "passkeys" */
 };
