@@ -265,19 +265,18 @@ signin_finish_post(struct call *c)
 	unsigned count;
 	struct err e;
 
-	if (!login_at_the_address(c))
+	if (!login_at_the_address(c) || body_parse(c, names, &o) < 0)
 		return;
 	half = http1_field(httpd_request(c->req), "x-csrf-token", &count);
 	if (half == NULL || count != 1 || !read_cookie(c) ||
 	    !guard_half(half, c->token + LOGIN_HALF)) {
+		json_object_put(o);
 		problem_send(c, FAILURE_UNAUTHENTICATED,
 		    "the cookie mcpbox_signin or X-CSRF-Token of the beginning "
 		    "is missing or malformed",
 		    NULL);
 		return;
 	}
-	if (body_parse(c, names, &o) < 0)
-		return;
 	login_source(c, source);
 	m.source = ipc_str(source);
 	sha256(c->token, LOGIN_TEXT, &m.ticket);
