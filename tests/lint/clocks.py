@@ -52,6 +52,13 @@ PLANTED_C = """
 	assert_true(lc_ms() < end);
 """
 IN_C = re.compile(r"assert_(?:true\([^;]*_ms\(\)\s+-\s[^;]*<|in_range\([^;]*_ms\(\)\s+-\s)")
+#: A hang's limit in C, which unit_patience() makes grow.
+PLANTED_C_LIMITS = """
+	alarm(20);
+	alarm((unsigned)unit_patience(5000) / 1000);
+	alarm(0);
+"""
+LIMITS_IN_C = re.compile(r"\balarm\([0-9]*[1-9][0-9]*\)")
 #: Functions that take the limit of a hang: as `timeout`, and as their only argument.
 LIMITED = {"run", "check_output", "check_call", "communicate", "wait", "join", "command", "systemctl",
            "create_connection", "urlopen", "HTTPConnection", "Client", "receive", "closed"}
@@ -186,12 +193,16 @@ def polls(text):
 
 def main():
     got = found(PLANTED), len(IN_C.findall(PLANTED_C)), sorted(limits(PLANTED_LIMITS)), sorted(polls(PLANTED_LOOPS))
-    if got != (["test_bad", "test_named", "test_told"], 2, [2, 2, 3, 5, 5], [2, 5, 15]):
+    if len(LIMITS_IN_C.findall(PLANTED_C_LIMITS)) != 1 or got != (["test_bad", "test_named", "test_told"], 2, [2, 2, 3, 5, 5], [2, 5, 15]):
         sys.exit(f"the check can't fail: {got}")
     bad = 0
     for p in sorted((ROOT / "tests").rglob("*.[ch]")):
         for m in IN_C.finditer(text := p.read_text(encoding="utf-8")):
             print(f"{p.relative_to(ROOT)}:{text.count(chr(10), 0, m.start()) + 1}: judges by the speed of the machine")
+            bad += 1
+        for m in LIMITS_IN_C.finditer(text):
+            print(f"{p.relative_to(ROOT)}:{text.count(chr(10), 0, m.start()) + 1}: a hang's limit that does not grow on a "
+                  "slow machine: unit_patience(ms) of unit.h")
             bad += 1
     for p in sorted((ROOT / "tests").rglob("*.py")):
         name, text = p.relative_to(ROOT).as_posix(), p.read_text(encoding="utf-8")
