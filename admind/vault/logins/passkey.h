@@ -15,7 +15,7 @@ enum {
 	PASSKEY_DETAIL_MAX = 1024
 };
 
-/* What an attempt about passkeys has beside all others (attempt->passkey). */
+/* Belongs to an attempt about passkeys (attempt->passkey). */
 struct passkey_op {
 	bool by_password; /* the person has a verifier here */
 	struct passkeys set;

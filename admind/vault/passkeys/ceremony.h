@@ -8,7 +8,7 @@
 #include "clientdata.h"
 #include "passkeys.h"
 
-/* What the vault asked for. */
+/* The question of the vault. */
 struct ceremony {
 	const char *rp_id;   /* a domain name */
 	const char *origins; /* pages that may ask; see clientdata.h */

@@ -1,5 +1,5 @@
-/* Which messages need a fresh proof: each of the web process is decided about.
- */
+/* Tests that each message of the web process needs a fresh proof, or says why
+ * not. */
 #include "fresh.h"
 #include "ipc_info.h"
 #include "unit.h"
@@ -127,7 +127,7 @@ each_as_decided(void **state)
 			    refused ? FAILURE_PROOF_REQUIRED : FAILURE_NONE);
 		}
 	}
-	/* A message that nobody thought of needs one. */
+	/* An unlisted message needs a proof. */
 	assert_int_equal(fresh_need(IPC_TYPE_MAX), FRESH_ALWAYS);
 	/* After a proof each may do everything, a moment ago it was refused. */
 	for (int k = 0; k < 2; k++) {

@@ -62,7 +62,7 @@ scopes(void **state)
 		    0);
 		assert_int_equal(s, i);
 	}
-	/* no key can have the scope of what no key may do */
+	/* No key can have this scope. */
 	assert_int_equal(script_scope_find(ipc_str("never"), &s), -1);
 	assert_int_equal(script_scope_find(ipc_str(""), &s), -1);
 	assert_int_equal(script_scope_find(ipc_str("rea"), &s), -1);
