@@ -233,7 +233,7 @@ at_endpoints(void **state)
 		enum permit_at at;
 		bool may;
 	} of[] = {
-	    /* The default is none. */
+	    /* No default. */
 	    {"*" AND "crm__*", "", "mcpbox_list_servers", PERMIT_AT_ENDPOINT,
 		false},
 	    {"*" AND "crm__*\nmcpbox_list_servers", "", "mcpbox_list_servers",

@@ -59,6 +59,9 @@ static const struct {
     {IPC_SIGNIN_LIST, "it reads"},
     {IPC_SIGNIN_BEGIN, "it reads"},
     {IPC_SIGNIN_BACK, "it ends in a login, unproven"},
+    {IPC_ACCESS_REFRESH, "it has keys fetched again"},
+    {IPC_SCRIPT_KEY_CREATE, "admind makes scripts' keys by itself"},
+    {IPC_SCRIPT_KEY_CHECK, "it reads"},
     {IPC_TOKEN_CREATE, "admind makes API tokens by itself"},
     {IPC_TOKEN_REVOKE, "it takes away"},
 };

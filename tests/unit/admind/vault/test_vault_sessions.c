@@ -250,7 +250,7 @@ proven(void **state)
 	assert_true(sessions_proven(mine, NOW));
 	assert_false(sessions_proven(issuer, NOW));
 	assert_false(sessions_proven(issuer, 0));
-	/* A proof holds to the millisecond; a later one is none. */
+	/* A proof holds to the millisecond; a later one does not. */
 	assert_true(sessions_proven(mine, NOW + SESSIONS_PROOF_MS));
 	assert_false(sessions_proven(mine, NOW + SESSIONS_PROOF_MS + 1));
 	assert_false(sessions_proven(mine, NOW - 1));

@@ -69,8 +69,8 @@ scopes(void **state)
 	assert_int_equal(script_scope_find(ipc_str("read\n"), &s), -1);
 }
 
-/* A key's role is an administrator's for OPERATE alone, so no action may be
- * bound to another scope; what only uid 0 does, no key does. */
+/* A key's role is an administrator's for OPERATE alone, so each action has that
+ * scope or none. Actions of uid 0 have NEVER. */
 static void
 actions(void **state)
 {

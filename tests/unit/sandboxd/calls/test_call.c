@@ -74,9 +74,8 @@ is_hungup(const void *call)
 	return ((const struct call *)call)->hungup;
 }
 
-/* The second half follows as soon as the first was seen: no pause of the
- * machine lets CALL_HANGUP_MS end between them, since the loop reads what has
- * come before it looks at its timers. */
+/* The second half follows as soon as the first was seen. The loop reads before
+ * it looks at timers, so no pause of the machine ends CALL_HANGUP_MS first. */
 static void
 test_crash_either_order(void **state)
 {
