@@ -347,9 +347,8 @@ diff_rules(struct diff *d, const char *kind, struct json_object *a,
 static void
 diff_other(struct diff *d, struct json_object *a, struct json_object *b)
 {
-	static const char *const known[] = {
-	    "issuers", "rules", "permission_sets", "administrators",
-	    "endpoints"};
+	static const char *const known[] = {"issuers", "rules",
+	    "permission_sets", "administrators", "endpoints"};
 	struct json_object *const both[] = {a, b};
 
 	for (int i = 0; i < 2; i++) {
