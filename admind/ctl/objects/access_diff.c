@@ -111,7 +111,11 @@ words(struct diff *d, const char *before, struct json_object *v)
 			show_text(d->out, s, strlen(s), SHOW_CODE);
 	}
 	if (!json_object_is_type(v, json_type_array)) {
-		s = json_object_get_string(v);
+		s = json_object_is_type(v, json_type_string)
+		    ? json_object_get_string(v)
+		    : json_object_to_json_string_ext(v,
+			  JSON_C_TO_STRING_SPACED |
+			      JSON_C_TO_STRING_NOSLASHESCAPE);
 		show_text(d->out, s, strlen(s), SHOW_CODE);
 	}
 }

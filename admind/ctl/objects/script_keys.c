@@ -35,8 +35,9 @@ created(const struct ctl *c, const struct ipc_script_key_created *m)
 		buf_put(&b, m->json.p + 1, m->json.n - 1);
 		status = tables_json(b.p, b.len);
 	} else {
-		fputs("mcpboxctl: this key is shown once; whoever has it may "
-		      "what it says\n",
+		fputs(
+		    "mcpboxctl: this key is shown once; whoever has it may do "
+		    "what its scopes allow\n",
 		    stderr);
 		show_text(&b, m->secret.p, m->secret.n, SHOW_LINE);
 		buf_putc(&b, '\n');

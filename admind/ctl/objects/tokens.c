@@ -100,7 +100,7 @@ created(const struct ctl *c, const struct ipc_token_created *m)
 		status = tables_json(b.p, b.len);
 	} else {
 		fputs("mcpboxctl: this token is shown once; whoever has it "
-		      "may what it says\n",
+		      "may do what its scopes allow\n",
 		    stderr);
 		show_text(&b, m->secret.p, m->secret.n, SHOW_LINE);
 		buf_putc(&b, '\n');

@@ -425,7 +425,7 @@ tell(struct add *a)
 				? "The Worker's private key, shown once and "
 				  "kept nowhere:"
 				: "The API token, shown once; whoever has it "
-				  "may what it says:");
+				  "may do what its scopes allow:");
 			buf_put(&out, a->secret.p, a->secret.len);
 			buf_putc(&out, '\n');
 			terminal_out(&out);

@@ -27,7 +27,7 @@ rows(void **state)
 		"{\"resource\":\"https://b/mcp\"}",
 		"~ member resource https://b/mcp\n"},
 	    {"{\"resource\":\"https://a/mcp\"}", "{}", "- member resource\n"},
-	    {"", "{\"x\":{\"y\":1}}", "+ member x { \"y\": 1 }\n"},
+	    {"", "{\"x\":{\"y\":\"a/b\"}}", "+ member x { \"y\": \"a/b\" }\n"},
 	    /* issuers and their keys */
 	    {"", "{\"issuers\":[{\"name\":\"a\",\"issuer\":\"https://a\"}]}",
 		"+ issuer a  https://a\n"},
