@@ -71,7 +71,9 @@ OPEN = {
 }
 OPEN = {tuple(line.split()): scope for scope, text in OPEN.items() for line in text.splitlines()}
 # Nobody is asked who he is.
-PUBLIC = {("GET", "/"), ("GET", "/health"), ("POST", "/api/login"), ("GET", "/api/oauth/callback")}
+PUBLIC = {("GET", "/"), ("GET", "/health"), ("POST", "/api/login"), ("GET", "/api/oauth/callback"),
+          ("GET", "/api/signin"), ("POST", "/api/signin/begin"), ("GET", "/api/signin/callback"),
+          ("POST", "/api/signin/finish")}
 
 
 def table():
