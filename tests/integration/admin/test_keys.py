@@ -41,6 +41,7 @@ OPEN = {
         GET /api/tokens/{id}
         GET /api/keys
         GET /api/access
+        GET /api/endpoints
         GET /api/identities
         GET /api/executions
         GET /api/executions/stats
