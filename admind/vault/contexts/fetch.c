@@ -17,13 +17,13 @@
  * keys without discovery. An administrator wrote it for this use. In JSON a
  * string before a colon is the name of a member; a string that only looks so
  * inside of another string has a backslash before its quotation marks. Rules
- * have a member "issuer" as well. It has the name of an issuer, which is no
- * URL. Keys that are written into `jwks` may have members of any name (RFC 7517
+ * have a member "issuer" as well. It has the name of an issuer, never a URL.
+ * Keys that are written into `jwks` may have members of any name (RFC 7517
  * section 4); an address there is the word of an issuer that the administrator
  * took keys from. No other part of the document has members of these names.
  *
- * So a hostile admind can send what it knows to issuers of the sealed document
- * and to the collector. The issuer that it names may be any of them.
+ * So a hostile admind can send all that it knows to issuers of the sealed
+ * document and to the collector. The issuer that it names may be any of them.
  *
  * A further host is any whole string of the document that is a host, so it may
  * be named wrongly. Our code sends telemetry to the host of the address alone.
