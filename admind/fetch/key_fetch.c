@@ -3,11 +3,11 @@
  *
  *  keysets_due -> run (own_run.h) -> CHECK_KEYS -> keysets_good
  *
- * A hostile admind that starts such a run gains GET requests to hosts that an
- * administrator wrote into the access document, since the vault makes the list
- * of hosts (fetch.c there). The run's answer goes unread to
- * admind-check. An
- * answer that comes after the document named another source is dropped.
+ * A hostile admind that starts such a run gains requests to issuers that an
+ * administrator wrote into the access document, since the vault checks the
+ * address and makes the list of hosts (fetch.c there). The run's answer goes
+ * unread to admind-check. An answer that comes after the document named another
+ * source is dropped.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -9,9 +9,14 @@
  * the page keeps. A program on another port can plant a cookie, but not the
  * page's half. So a code of one browser never counts for the ticket of another.
  * A state counts once and for ten minutes, also if the sign-in then fails.
- * `iss` must be the issuer's if it is there. It must be there if the issuer
- * says that it sends one (RFC 9207). So an answer of another issuer is not
- * taken for this one's.
+ *
+ * `iss` must be the issuer's if it is there (RFC 9207). It must be there if the
+ * issuer says that it sends one, and if people sign in by more than one issuer.
+ * So an answer of another issuer is not taken for this one's. The issuer's own
+ * word would not do: a hostile one says nothing. It leads the browser on to
+ * another issuer with the state of ours that it got. The other's code comes
+ * back under that state, and would be sent to the hostile one (RFC 9700 section
+ * 4.4).
  *
  * The run has no secret of ours. It gets the code and the verifier, which are
  * worth something only together and once, and reaches the issuer's hosts alone.
@@ -398,23 +403,26 @@ find(struct admind *a, const struct ipc_signin_back *m, struct state *s,
 
 /* Judges the query's other parts. Returns NULL, or why they are refused. */
 static const char *
-judge(struct admind *a, const struct offer *o, const struct ipc_signin_back *m)
+judge(struct admind *a, const struct offers *offers, const struct offer *o,
+    const struct ipc_signin_back *m)
 {
 	const struct keyset *k =
 	    keysets_find(&a->access->keysets, o->issuer->name);
-	bool needed = false;
-	struct tlv f;
+	struct ipc_bytes says = ipc_bytes(NULL, 0);
 
-	if (k != NULL &&
-	    tlv_find(k->sign_in.p, k->sign_in.len, KEYS_SIGN_IN_ISS, &f) == 1)
-		needed = f.n == 1 && f.p[0] == 1;
+	if (k != NULL)
+		says = ipc_bytes(k->sign_in.p, k->sign_in.len);
 	if (m->iss.n > 0 &&
 	    (m->iss.n != o->issuer->url.n ||
 		memcmp(m->iss.p, o->issuer->url.p, m->iss.n) != 0))
 		return "the answer is of another issuer (`iss`)";
-	if (m->iss.n == 0 && needed)
-		return "the answer has no `iss`, and the issuer says that it "
-		       "sends one";
+	if (m->iss.n == 0 && offers_need_iss(offers, says))
+		return offers->n > 1
+		    ? "the answer has no `iss`, so it could be of another "
+		      "issuer: one that sends none (RFC 9207) must be the only "
+		      "issuer with `sign_in`"
+		    : "the answer has no `iss`, and the issuer says that it "
+		      "sends one";
 	if (m->error.n > 0)
 		return "the issuer refused (`error`)";
 	if (m->code.n == 0 || m->code.n > SIGNIN_CODE_MAX)
@@ -454,7 +462,7 @@ begin(struct back *b, const struct ipc_signin_back *m)
 	snprintf(b->issuer, sizeof(b->issuer), "%.*s", (int)o->issuer->name.n,
 	    (const char *)o->issuer->name.p);
 	state_nonce(signin->key, &s, b->nonce);
-	if ((why = judge(b->a, o, m)) != NULL)
+	if ((why = judge(b->a, &offers, o, m)) != NULL)
 		refuse(b, FAILURE_UNAUTHENTICATED, why);
 	else
 		exchange(b, o, &s, m->code);

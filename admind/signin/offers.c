@@ -142,6 +142,14 @@ offers_of(const struct offers *all, const struct ipc_hash *basis_of)
 	return NULL;
 }
 
+bool
+offers_need_iss(const struct offers *all, struct ipc_bytes sign_in)
+{
+	struct ipc_bytes says = field(sign_in, KEYS_SIGN_IN_ISS);
+
+	return all->n > 1 || (says.n == 1 && says.p[0] == 1);
+}
+
 int
 offers_role(const struct compiled *c, const struct offer *o,
     const struct claims *claims, enum admin_role *role)

@@ -41,6 +41,10 @@ const struct offer *offers_of(
 /* Returns the role of the first rule that fits. 0, or -1: none fits. */
 int offers_role(const struct compiled *, const struct offer *,
     const struct claims *, enum admin_role *);
+/* Returns whether an answer of an issuer must have `iss` (RFC 9207): where
+ * administrators sign in by more than one issuer, or where the issuer says that
+ * it sends one. sign_in: fields of enum keys_signin_field of its metadata. */
+bool offers_need_iss(const struct offers *, struct ipc_bytes sign_in);
 /* Writes NAME@ISSUER of a subject. A `sub` that can't be a name, or that looks
  * like a hash, is the first 16 hex digits of its SHA-256. So two people of an
  * issuer never have one name, and no password's administrator has an @. */

@@ -413,6 +413,34 @@ def test_answer_of_the_issuer(instance, provider, servers):  # noqa: F811
     assert "another issuer" in "".join(str(x["detail"]) for x in audit(instance, "login_failed"))
 
 
+def test_mix_up(instance, provider, servers):  # noqa: F811
+    """A hostile issuer, which promises no `iss`, leads the browser on to another one that sends none, with the state of
+    ours that it got. The other's code is not sent to it. Alone, an issuer may do without `iss`."""
+    quiet = {"authorization_response_iss_parameter_supported": False}
+    hostile, honest = Provider(redirect(instance), **quiet), Provider(redirect(instance), **quiet)
+    for p in (hostile, honest):
+        p.serve(servers[0])
+    holds(instance, hostile, honest)
+    until(lambda: all(x["count"] for x in instance.ctl_json("access", "show")["keys"]), 120)
+    b = Browser(instance)
+    url = b.begin(hostile.name)
+    query = honest.authorise(url.replace(hostile.url + "/authorize", honest.url + "/authorize"))
+    told = refused(instance, honest, {k: v for k, v in query.items() if k != "iss"}, browser=b)
+    assert "only issuer with `sign_in`" in told["detail"], told
+    # that the honest one sends it is enough, whatever it promises
+    refused(instance, honest, honest.authorise(b.begin(hostile.name).replace(hostile.url, honest.url)), browser=b)
+    assert hostile.forms == honest.forms == []
+    signs_in(instance, honest)[1].request("POST", "/api/logout")
+    holds(instance, honest)
+    fetched(instance)
+    query = honest.authorise(b.begin(honest.name))
+    status, _, text = b.comes_back({k: v for k, v in query.items() if k != "iss"})
+    assert status == 200, text
+    b.rest(text).request("POST", "/api/logout")
+    holds(instance, provider)
+    fetched(instance)
+
+
 BAD_ANSWERS = {
     "gone": ((404, {}, b""), "404"),
     "denied": ((400, {}, {"error": "invalid_client"}), "public one"),

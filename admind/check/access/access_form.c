@@ -199,6 +199,11 @@ access_form_issuer(const uint8_t *p, size_t n)
 	return NULL;
 }
 
+/* Whoever listens at this address gets the code and the state of a sign-in, and
+ * can finish it if he began it. So http is for 127.0.0.1 alone, where
+ * admind-http listens. Browsers ask [::1] first for the name localhost, and any
+ * user of this machine can listen there, or at 127.0.0.2 (RFC 8252 section
+ * 8.3). */
 const char *
 access_form_redirect(const uint8_t *p, size_t n)
 {
@@ -207,9 +212,10 @@ access_form_redirect(const uint8_t *p, size_t n)
 
 	if ((fault = read_url(p, n, &u)) != NULL)
 		return fault;
-	if (!u.tls && !is_loopback(&u))
-		return "must begin with https:// (http:// only for a host that "
-		       "is this machine)";
+	if (!u.tls && (u.v6 || !ipc_streq(u.host, "127.0.0.1")))
+		return "must begin with https:// (http:// only for the address "
+		       "127.0.0.1: at localhost another user's program can "
+		       "take the sign-in over)";
 	if (!ipc_streq(u.path, "/api/signin/callback"))
 		return "must have the path /api/signin/callback and nothing "
 		       "after it";

@@ -16,8 +16,8 @@ const char *access_form_issuer(const uint8_t *, size_t);
 const char *access_form_jwks_url(const uint8_t *, size_t);
 /* A host that a run may reach: name, address or [IPv6], perhaps with a port. */
 const char *access_form_key_host(const uint8_t *, size_t);
-/* Our own address to which browsers come back after a sign-in: on this machine,
- * or https; path exactly /api/signin/callback. */
+/* Our own address to which browsers come back after a sign-in: https, or http
+ * to 127.0.0.1; path exactly /api/signin/callback. */
 const char *access_form_redirect(const uint8_t *, size_t);
 /* A scope of OAuth (RFC 6749 section 3.3). */
 const char *access_form_asked(const uint8_t *, size_t);

@@ -5,7 +5,8 @@
  * unknown role is an error, and so is a rule of an issuer without `sign_in`.
  * The addresses of the sign-in come from the issuer's metadata, which are
  * fetched, so `sign_in` asks for `discovery`. Browsers come back to one exact
- * address. It is on this machine, or https, so that no network reads the code.
+ * address. It is https, or http to 127.0.0.1, so that neither a network nor
+ * another user of this machine reads the code.
  *
  * The records are apart from the issuer's own: its people with tokens are not
  * disturbed by a change of its sign-in.

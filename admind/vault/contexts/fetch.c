@@ -9,20 +9,27 @@
  * document must be the newest that we know, so a host that was taken out is not
  * reached.
  *
- * admind still chooses which of the document's strings it names. Every string
- * that is a host or an https URL was written by an administrator. A run that
- * fetches keys sends GET requests without a credential, to the port of the URL
- * or to the port that the document names. So a hostile admind gains nothing by
- * a wrong choice.
+ * admind still chooses which of the document's strings it names, and these runs
+ * send bytes that admind chooses. A hostile admind can send all that it knows:
+ * as telemetry, or as the code of a sign-in, which is a run of kind KEYS, too.
+ * So the address must be the value of a member that says its use. For telemetry
+ * that is "endpoint". For keys and sign-ins it is "issuer", or "jwks_url" for
+ * keys without discovery. An administrator wrote it for this use. In JSON a
+ * string before a colon is the name of a member; a string that only looks so
+ * inside of another string has a backslash before its quotation marks. Rules
+ * have a member "issuer" as well. It has the name of an issuer, never a URL.
+ * Keys that are written into `jwks` may have members of any name (RFC 7517
+ * section 4); an address there is the word of an issuer that the administrator
+ * took keys from. No other part of the document has members of these names.
  *
- * A run that sends telemetry sends bytes that admind chooses: a hostile admind
- * can send all that it knows. So here a wrong choice would count. The address
- * must be the text of a member "endpoint", and an administrator wrote that as
- * the place that records go to. In JSON a string before a colon is the name of
- * a member; a string that only looks so inside of another string has a
- * backslash before its quotation marks. Only telemetry has a member of this
- * name. A further host of the document may be named wrongly, but our code sends
- * to the host of the address alone.
+ * So a hostile admind can send all that it knows to issuers of the sealed
+ * document and to the collector. The issuer that it names may be any of them.
+ *
+ * A further host is any whole string of the document that is a host, so it may
+ * be named wrongly. Our code sends telemetry to the host of the address alone.
+ * It asks or sends to a further host only if the metadata at the address name
+ * that host. Metadata name the issuer, byte by byte, or are not taken. So an
+ * issuer alone can lead a run on, and only to a host of the document.
  */
 #include "fetch.h"
 
@@ -70,10 +77,12 @@ is_value(struct ipc_bytes document, const uint8_t *at, const char *name)
 	    document.p[left - 2 - n] == '"' && document.p[left - 3 - n] != '\\';
 }
 
-/* Tells whether the text is a whole string of the document; member: and the
- * value of a member of this name (NULL: of any, or none). */
+/* Tells whether the text is a whole string of the document. members: and the
+ * value of a member of one of these names, NULL at the end (NULL: of any, or
+ * none). */
 static bool
-stands(struct ipc_bytes document, struct ipc_bytes text, const char *member)
+stands(struct ipc_bytes document, struct ipc_bytes text,
+    const char *const *members)
 {
 	const uint8_t *at = document.p, *end = document.p + document.n;
 
@@ -86,9 +95,13 @@ stands(struct ipc_bytes document, struct ipc_bytes text, const char *member)
 	while ((size_t)(end - at) >= text.n + 2 &&
 	    (at = memmem(at, (size_t)(end - at), text.p, text.n)) != NULL) {
 		if (at > document.p + 1 && at[-1] == '"' && at[-2] != '\\' &&
-		    at + text.n < end && at[text.n] == '"' &&
-		    (member == NULL || is_value(document, at - 1, member)))
-			return true;
+		    at + text.n < end && at[text.n] == '"') {
+			if (members == NULL)
+				return true;
+			for (size_t i = 0; members[i] != NULL; i++)
+				if (is_value(document, at - 1, members[i]))
+					return true;
+		}
 		at++;
 	}
 	return false;
@@ -182,17 +195,22 @@ put_hosts(struct buf *out, struct spec *s, struct ipc_bytes document,
 	return 0;
 }
 
-/* member: the name of the member that the address must be the value of, or
- * NULL. kind: text of CTX_KIND. */
+/* A use of such a run. */
+struct use {
+	/* The address must be the value of a member of one of these names. */
+	const char *members[3];
+	const char *kind; /* text of CTX_KIND */
+	bool http;        /* the address may be http */
+};
+
 static int
 put(struct buf *out, const struct keys *k, struct access *newest,
-    struct ipc_bytes material, const char *member, const char *kind,
-    struct err *err)
+    struct ipc_bytes material, const struct use *use, struct err *err)
 {
 	struct tlv seal, document, url;
 	struct ipc_bytes text, address;
 	struct ipc_hash hash;
-	struct spec s = {.http = member != NULL, .usual = "443"};
+	struct spec s = {.http = use->http, .usual = "443"};
 	int rc = -1;
 
 	if (newest == NULL ||
@@ -208,10 +226,10 @@ put(struct buf *out, const struct keys *k, struct access *newest,
 		return -1;
 	text = ipc_bytes(document.p, document.n);
 	address = ipc_bytes(url.p, url.n);
-	if (!stands(text, address, member))
+	if (!stands(text, address, use->members))
 		return err_set(err, FAILURE_FORBIDDEN,
-		    "an address is not in the access document, or is written "
-		    "there with an escape");
+		    "the access document has no such address for this use, or "
+		    "has it or its member's name with an escape");
 	buf_init(&s.json, CODE_MAX);
 	jsonw_open(&s.w, &s.json);
 	jsonw_obj(&s.w);
@@ -223,7 +241,7 @@ put(struct buf *out, const struct keys *k, struct access *newest,
 		goto out;
 	jsonw_arr_end(&s.w);
 	jsonw_obj_end(&s.w);
-	tlv_puts(out, CTX_KIND, kind);
+	tlv_puts(out, CTX_KIND, use->kind);
 	tlv_put(out, CTX_SPEC, s.json.p, s.json.len);
 	if (s.json.failed)
 		out->failed = true;
@@ -237,12 +255,18 @@ int
 fetch_put(struct buf *out, const struct keys *k, struct access *newest,
     struct ipc_bytes material, struct err *err)
 {
-	return put(out, k, newest, material, NULL, "keys", err);
+	static const struct use keys = {
+	    {"issuer", "jwks_url", NULL}, "keys", false};
+
+	return put(out, k, newest, material, &keys, err);
 }
 
 int
 fetch_post(struct buf *out, const struct keys *k, struct access *newest,
     struct ipc_bytes material, struct err *err)
 {
-	return put(out, k, newest, material, "endpoint", "telemetry", err);
+	static const struct use telemetry = {
+	    {"endpoint", NULL}, "telemetry", true};
+
+	return put(out, k, newest, material, &telemetry, err);
 }

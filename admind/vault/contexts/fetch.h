@@ -1,6 +1,6 @@
 /* Contexts of kind KEYS and TELEMETRY: which address a run asks that fetches an
- * issuer's public keys (decision 0097) or sends telemetry (0107), and which
- * hosts it may reach. No I/O. */
+ * issuer's public keys (decision 0097), exchanges the code of a sign-in (0105)
+ * or sends telemetry (0107), and which hosts it may reach. No I/O. */
 #ifndef FETCH_H
 #define FETCH_H
 
@@ -14,8 +14,9 @@ enum { FETCH_HOSTS_MAX = 8 }; /* as in the access document (access_fields.h) */
 /*
  * Adds CTX_KIND, CTX_SPEC, and CTX_REQUIRE and CTX_GRANT for each host. They
  * follow from CTX_ACCESS_SEAL, CTX_ACCESS_DOCUMENT, CTX_KEYS_URL and
- * CTX_KEYS_HOST of the material. newest: as for access_check(); NULL is
- * refused. 0; -1: NOT_APPROVED, HASH_MISMATCH or CONFLICT (the document does
+ * CTX_KEYS_HOST of the material. CTX_KEYS_URL must be the text of a member
+ * "issuer" or "jwks_url" of the document. newest: as for access_check(); NULL
+ * is refused. 0; -1: NOT_APPROVED, HASH_MISMATCH or CONFLICT (the document does
  * not hold), FORBIDDEN (an address is not in it), INVALID_REQUEST.
  */
 int fetch_put(struct buf *out, const struct keys *, struct access *newest,

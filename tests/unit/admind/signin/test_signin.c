@@ -200,6 +200,46 @@ roles(void **unused)
 	assert_int_equal(all.n, 0);
 }
 
+/* One issuer's own word counts only while it is alone: a hostile one beside it
+ * would say that it sends no `iss`. */
+static void
+answers_name_their_issuer(void **unused)
+{
+	static const uint8_t no[] = {0}, yes[] = {1};
+	struct compiled *two = compiled("panel", ADMIN_VIEWER, false), *one;
+	struct buf b, silent, promises;
+	struct offers all;
+	struct err err;
+
+	buf_init(&b, FIELDS_MAX);
+	tlv_puts(&b, ACCESS_RESOURCE, "https://mcp.example.org/mcp");
+	put_issuer(&b, "home", "https://id.example.org");
+	put_issuer(&b, "none", "https://id.example.net");
+	put_offer(&b, "home", "panel");
+	one = compiled_new(ipc_bytes(b.p, b.len), &err);
+	assert_non_null(one);
+	buf_init(&silent, FIELDS_MAX);
+	tlv_put(&silent, KEYS_SIGN_IN_ISS, no, sizeof(no));
+	buf_init(&promises, FIELDS_MAX);
+	tlv_put(&promises, KEYS_SIGN_IN_ISS, yes, sizeof(yes));
+#define NEED(x) offers_need_iss(&all, x)
+	offers_read(&all, one);
+	assert_int_equal(all.n, 1);
+	assert_false(NEED(ipc_bytes(NULL, 0)));
+	assert_false(NEED(ipc_bytes(silent.p, silent.len)));
+	assert_true(NEED(ipc_bytes(promises.p, promises.len)));
+	offers_read(&all, two);
+	assert_int_equal(all.n, 2);
+	assert_true(NEED(ipc_bytes(NULL, 0)));
+	assert_true(NEED(ipc_bytes(silent.p, silent.len)));
+	assert_true(NEED(ipc_bytes(promises.p, promises.len)));
+	buf_free(&silent);
+	buf_free(&promises);
+	buf_free(&b);
+	compiled_free(one);
+	compiled_free(two);
+}
+
 /* Each change of an issuer's administrators is another basis, for that issuer
  * alone. */
 static void
@@ -308,6 +348,7 @@ main(void)
 	    cmocka_unit_test(state_of_this_process),
 	    cmocka_unit_test(state_secrets),
 	    cmocka_unit_test(roles),
+	    cmocka_unit_test(answers_name_their_issuer),
 	    cmocka_unit_test(bases),
 	    cmocka_unit_test(names),
 	    cmocka_unit_test(addresses),

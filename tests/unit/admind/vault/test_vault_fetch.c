@@ -167,6 +167,49 @@ no_other_document(void **state)
 	buf_free(&second);
 }
 
+/* A run that fetches keys or exchanges a code goes to an issuer, or to the
+ * address of its keys, and to no other https address of the document. */
+static void
+keys_come_from_issuers(void **state)
+{
+	static const char doc[] =
+	    "{\"resource\":\"https://mcp.example.org/mcp\",\"issuers\":["
+	    "{\"name\":\"home\",\"issuer\" :\n\"https://id.example.org\","
+	    "\"jwks_url\":\"https://keys.example.org/jwks\","
+	    "\"audiences\":[\"https://a.example\",\"issuer\","
+	    "\"https://b.example\"],"
+	    "\"clients\":[\"\\\"issuer\\\":\\\"https://c.example\\\"\","
+	    "\"say \\\"issuer\\\":\",\"https://d.example\"],"
+	    "\"key_hosts\":[\"e.example\"],\"sign_in\":{\"redirect\":"
+	    "\"https://f.example/api/signin/callback\"}},"
+	    "{\"xissuer\":\"https://g.example\","
+	    "\"issuers\":\"https://h.example\","
+	    "\"\\\"jwks_url\":\"https://i.example\"}],"
+	    "\"telemetry\":{\"endpoint\":\"https://j.example\"}}";
+	static const char *const good[] = {
+	    "https://id.example.org", "https://keys.example.org/jwks"};
+	static const char *const others[] = {"https://mcp.example.org/mcp",
+	    "https://a.example", "https://b.example", "https://c.example",
+	    "https://d.example", "https://e.example",
+	    "https://f.example/api/signin/callback", "https://g.example",
+	    "https://h.example", "https://i.example", "https://j.example",
+	    "issuer"};
+	struct buf seal;
+	char have[1024];
+
+	sealed(doc, &seal);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		if (made(doc, &seal, good[i], "e.example", have) !=
+			FAILURE_NONE ||
+		    strstr(have, "g tcp e.example 443;keys;") == NULL)
+			fail_msg("%s: %s", good[i], have);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (made(doc, &seal, others[i], NULL, have) !=
+		    FAILURE_FORBIDDEN)
+			fail_msg("%s", others[i]);
+	buf_free(&seal);
+}
+
 /* A run that sends telemetry goes to the value of a member "endpoint", and
  * nowhere else: it sends bytes that admind chooses. */
 static void
@@ -242,6 +285,7 @@ main(void)
 	    T(hosts_of_the_document),
 	    T(no_other_host),
 	    T(no_other_document),
+	    T(keys_come_from_issuers),
 	    T(telemetry_goes_to_its_endpoint),
 	};
 
