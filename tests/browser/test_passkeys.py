@@ -8,6 +8,7 @@ import types
 import pytest
 
 from harness.clients.chromium import Chromium, Pages, Refused
+from harness.clients.rest import Rest
 from harness.patience import until
 from harness.played.authenticator import AT, BE, BS, ES256, UP, UV, unb64
 from integration.admin.test_passkeys import begun, events, options, person, problem  # noqa: F401 fixtures
@@ -35,6 +36,8 @@ def site(instance):
         os.kill(pid, signal.SIGTERM)
         until(lambda: instance.service_pid("admind-vault") not in (None, pid))
         instance.tool("wait")
+        # admind-http has the new one, too
+        until(lambda: Rest(lambda: instance.address("admind-http")).login("admin", instance.password)[0] == 200)
         yield origins
     finally:
         for p in pages:
