@@ -293,7 +293,7 @@ GUESSED = {"build release": 150, "build sanitised": 200, "build package": 120, "
            "tidy": 450, "reproducible": 100, "wire-long": 650, "debian13": 130, "systemd suites": 30,
            "systemd machine": 70, "build guest packages bookworm": 120, "build guest packages trixie": 250,
            "vm bookworm": 900, "vm trixie": 900, "guest bookworm": 120, "guest trixie": 120, "root trixie": 130,
-           "machine bookworm": 80, "machine trixie": 80, "root here": 110, "remote": 240, "bench": 600, "soak": 3000,
+           "machine bookworm": 80, "machine trixie": 80, "root here": 110, "remote": 240, "browser": 40, "bench": 600, "soak": 3000,
            "fuzz-long": 7000}
 
 
@@ -378,6 +378,7 @@ def jobs():
     # The way without the Worker comes first: `tests/run remote` is both.
     add("remote", "remote", folder("remote/worker", 1500, 1, "remote", MCPBOX_WORKER_DIR=lambda ctx: str(
         node_dir(ctx.paths, WORKER))), stage=LONG, limit=1600, needs=(*released, f"npm {WORKER}", "issuers"))
+    add("browser", "browser", folder("browser", 600), stage=LONG, limit=700, needs=released)
     add("hosts", "hosts", folder("clients/hosts", 900, 1, "clients/hosts"), limit=1000, stage=ALONE,
         needs=(*released, "npm clients/hosts"))
     add("bench", "bench", bench, alone=True, stage=ALONE, limit=3700, needs=(*released, "npm bench"))
@@ -425,5 +426,5 @@ def part_of_path(path):
             return part
     m = re.match(r"tests/(\w+)(/|$)", path)
     names = ("wire", "schema", "database", "integration", "defects", "egress", "probes", "kill", "clients",
-             "conformance", "quickstart", "package", "runner", "systemd", "soak")
+             "conformance", "quickstart", "package", "runner", "systemd", "soak", "browser")
     return m[1] if m and m[1] in names else None

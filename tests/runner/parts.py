@@ -88,6 +88,9 @@ PARTS = (
          ("pytest", "npm", "integration", "serve"),
          ("contrib/cloudflare/*", "contrib/nginx/*", "tests/remote/*", "tests/harness/clients/browser.py",
           "tests/harness/played/mcpbox.py", "tests/harness/played/openid.py")),
+    Part("browser", FULL, "passkeys of a real Chromium (440 MB)", ("pytest", "browser", "serve"),
+         ("admind/vault/passkeys/*", "admind/vault/*/passkey*", "admind/http/changes/passkeys.c",
+          "tests/browser/*", "tests/harness/clients/chromium.py", "tests/integration/admin/test_passkeys.py")),
 
     Part("hosts", NAMED, "the programs people use: Inspector, Claude Code, mcp-remote (700 MB)",
          ("pytest", "npm", "serve")),
