@@ -3,7 +3,10 @@
  * names of their sets, and work that another document ends.
  */
 #include "access_rig.h"
+#include "job.h"
 #include "narrow.h"
+
+#define BECOMES(...) becomes(&(struct said_document){__VA_ARGS__})
 
 static const char *const endpoints[] = {"home", "away"};
 
@@ -115,6 +118,56 @@ full_part_has_room(void **unused)
 			x->share->refs--;
 }
 
+/* ---- another document ---- */
+
+static void
+becomes(const struct said_document *d)
+{
+	static uint64_t serial = SERIAL;
+
+	document_load(a, NULL, NULL);
+	document_holds(d, ++serial);
+	no_runs();
+}
+
+static void
+begin(struct job *j, const char *endpoint)
+{
+	memset(j, 0, sizeof(*j));
+	snprintf(j->principal, sizeof(j->principal), "%s", ANN);
+	j->token = token_ref(at(endpoint, VIA_AUTHORIZATION, T1));
+	TAILQ_INSERT_TAIL(&a->jobs, j, entry);
+}
+
+static void
+end(struct job *j)
+{
+	TAILQ_REMOVE(&a->jobs, j, entry);
+	token_unref(j->token);
+}
+
+/* A document that takes nothing is in between: the job's endpoint is an object
+ * of the first, and the loss is one of the second. */
+static void
+job_of_an_older_document(void **unused)
+{
+	struct job home, away;
+
+	assert_int_equal(learn(T1, &ann, who_is), FAILURE_NONE);
+	begin(&home, "home");
+	begin(&away, "away");
+	BECOMES(.home = "*");
+	assert_false(home.revoked);
+	BECOMES(.home = "b__*");
+	assert_true(home.revoked);
+	assert_int_equal(home.revoked_why, FAILURE_KILLED);
+	assert_false(away.revoked);
+	BECOMES(0);
+	assert_true(away.revoked);
+	end(&home);
+	end(&away);
+}
+
 int
 main(void)
 {
@@ -123,6 +176,7 @@ main(void)
 	    TEST(endpoints_keep_no_one),
 	    TEST(who_is_remembered_stays),
 	    TEST(full_part_has_room),
+	    TEST(job_of_an_older_document),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
