@@ -6,7 +6,7 @@
  *
  * Narrowed tokens are kept here, so that a gateway's list of a permission set
  * can be found by the set's name. They are made again where they were pushed
- * out. Another document drops all.
+ * out. Another document drops all, and so does another name for sets.
  *
  * Records name no endpoint. So the last runs of endpoints are noted here, and
  * end when their endpoint loses something.

@@ -118,6 +118,37 @@ full_part_has_room(void **unused)
 			x->share->refs--;
 }
 
+/* ---- names of sets ---- */
+
+/* remote_tool_editing changes. */
+static void
+editing(bool may)
+{
+	tokens_load(a, NULL, NULL);
+	fake_db_row("nnnnnnnnnbn", may);
+	fake_db_answer("tokens_read");
+}
+
+static void
+sets_are_named_again(void **unused)
+{
+	struct said_claims guest_of_door = {.issuer = "door", .sub = "eve"};
+	char names[3][TOKEN_SET_LEN + 1];
+	struct token *t;
+
+	assert_int_equal(
+	    learn("g.u.eve", &guest_of_door, who_is), FAILURE_NONE);
+	for (int i = 0; i < 3; i++) {
+		editing(i == 1);
+		t = at("home", VIA_ASSERTION, "g.u.eve");
+		memcpy(names[i], t->set[LISTENER_TUNNEL], sizeof(names[i]));
+		assert_ptr_equal(
+		    auth_of_set(a, LISTENER_TUNNEL, ipc_str(names[i])), t);
+	}
+	assert_string_not_equal(names[0], names[1]);
+	assert_string_equal(names[0], names[2]);
+}
+
 /* ---- another document ---- */
 
 static void
@@ -176,6 +207,7 @@ main(void)
 	    TEST(endpoints_keep_no_one),
 	    TEST(who_is_remembered_stays),
 	    TEST(full_part_has_room),
+	    TEST(sets_are_named_again),
 	    TEST(job_of_an_older_document),
 	};
 
