@@ -46,12 +46,17 @@ ended_jobs(struct admind *a, const char *principal)
 
 /* ---- endpoints ---- */
 
+static bool
+is_named(const struct endpoint *e, struct ipc_bytes name)
+{
+	return e->name.n == name.n && memcmp(e->name.p, name.p, name.n) == 0;
+}
+
 static const struct endpoint *
 endpoint_named(const struct compiled *c, struct ipc_bytes name)
 {
 	for (unsigned i = 0; c != NULL && i < c->nendpoints; i++)
-		if (c->endpoint[i]->name.n == name.n &&
-		    memcmp(c->endpoint[i]->name.p, name.p, name.n) == 0)
+		if (is_named(c->endpoint[i], name))
 			return c->endpoint[i];
 	return NULL;
 }
@@ -83,7 +88,8 @@ cancel_run(void *arg, const struct ipc_id *id)
 
 /* A token that keeps all rights elsewhere loses them at this endpoint alone, so
  * only work that came by the endpoint ends. Gateways end its streams when they
- * hear of the endpoints. */
+ * hear of the endpoints. A job may have begun under a document before `from`,
+ * which had another object for the endpoint, so names are compared. */
 void
 ended_endpoints(
     struct admind *a, const struct compiled *from, const struct compiled *to)
@@ -101,7 +107,8 @@ ended_endpoints(
 		    "%.*s lost something by another document", (int)was->name.n,
 		    (const char *)was->name.p);
 		TAILQ_FOREACH(j, &a->jobs, entry)
-			if (j->token != NULL && j->token->endpoint == was) {
+			if (j->token != NULL && j->token->endpoint != NULL &&
+			    is_named(j->token->endpoint, was->name)) {
 				j->revoked = true;
 				j->revoked_why = FAILURE_KILLED;
 			}

@@ -308,7 +308,7 @@ make_person(struct admind *a, const char *principal, struct err *err)
 
 	if (x == NULL && people_full(all, principal)) {
 		identities_seen_store(a);
-		people_tidy(all);
+		identities_tidy(a);
 		x = people_make(all, principal);
 	}
 	if (x == NULL)
@@ -594,5 +594,5 @@ identities_tick(struct admind *a)
 		}
 	if (a->ticks % SEEN_TICKS == 0 && db_is_up(a->db))
 		identities_seen_store(a);
-	people_tidy(&a->identities->people);
+	identities_tidy(a);
 }

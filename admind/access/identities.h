@@ -144,5 +144,6 @@ void identities_runs_tick(struct admind *);
 
 /* ---- identities_seen.c ---- */
 void identities_seen_store(struct admind *);
+void identities_tidy(struct admind *); /* frees people that nothing needs */
 
 #endif

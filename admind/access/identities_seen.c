@@ -1,11 +1,14 @@
 /*
  * Notes each person's last use, for administrators. Each few seconds one
- * statement writes all notes, as for API tokens.
+ * statement writes all notes, as for API tokens. A person whose use is stored
+ * may be freed.
  */
 #include <string.h>
 
+#include "access.h"
 #include "identities.h"
 #include "log.h"
+#include "narrow.h"
 
 static const struct db_stmt seen = {"identities_seen",
     "SELECT mcpbox.identity_seen($1::text[], $2::text[], $3::text[],"
@@ -65,4 +68,16 @@ identities_seen_store(struct admind *a)
 	}
 	for (int i = 0; i < COLUMNS; i++)
 		db_array_free(&c[i]);
+}
+
+/* ---- people that nothing needs ---- */
+
+/* No caller has a narrowed token without a reference: one comes with a verdict,
+ * before any endpoint is looked at, the other is the tick. */
+void
+identities_tidy(struct admind *a)
+{
+	if (a->access != NULL)
+		narrow_tidy(a->access->narrowed);
+	people_tidy(&a->identities->people);
 }

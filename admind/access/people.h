@@ -34,8 +34,9 @@ enum {
 	PEOPLE_BYTES_MAX = 8 * 1024 * 1024,
 	/* People: as many as there are remembered tokens, and as many again
 	 * whose tokens were pushed out while their requests are in work
-	 * (JOBS_MAX + OPS_MAX), or whose last use is not stored yet. A person
-	 * takes 1 KiB. */
+	 * (JOBS_MAX + OPS_MAX), or whose last use is not stored yet. Rights
+	 * that are narrowed to an endpoint are no work (narrow_tidy()). A
+	 * person takes 1 KiB. */
 	PEOPLE_MAX = 2 * PEOPLE_CREDENTIALS_MAX
 };
 

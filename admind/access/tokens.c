@@ -26,6 +26,7 @@
 #include "identities.h"
 #include "ids.h"
 #include "log.h"
+#include "narrow.h"
 #include "tokens.h"
 
 enum { CHAINS = 1024, USED_TICKS = 5 };
@@ -404,6 +405,8 @@ set_editing(struct admind *a, bool editing)
 		LIST_FOREACH(t, &a->tokens->chains[i], chain)
 			tokens_name_set(a, t);
 	identities_renamed(a);
+	if (a->access != NULL)
+		narrow_drop(a->access->narrowed);
 }
 
 static void

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "activity.h"
 #include "auth.h"
 #include "call.h"
@@ -36,6 +37,7 @@
 #include "limits.h"
 #include "log.h"
 #include "name.h"
+#include "narrow.h"
 #include "regrant.h"
 #include "tasks.h"
 #include "tokens.h"
@@ -65,6 +67,7 @@ static void put_limits(struct buf *, const struct job *);
 static void have_row(struct job *);
 static void not_opened(struct job *, const char *why);
 static const char *withdrawn(const struct job *);
+static void note_run(const struct job *);
 
 /* ---- 1: permission and rates ---- */
 
@@ -461,6 +464,17 @@ not_opened(struct job *j, const char *why)
 
 /* ---- 4: sandboxd holds the call: the gateway may run it ---- */
 
+/* Notes the run of an endpoint's client, so that it ends when its endpoint
+ * loses something. Before this moment the job itself is found. A call that was
+ * refused takes no place from a run. */
+static void
+note_run(const struct job *j)
+{
+	if (j->token != NULL && j->token->endpoint != NULL)
+		narrow_ran(
+		    j->a->access->narrowed, &j->execution, j->token->endpoint);
+}
+
 static void
 held(void *arg, const struct err *err)
 {
@@ -475,6 +489,7 @@ held(void *arg, const struct err *err)
 	 * record closes the row; from here only a cancel can change how the
 	 * call ends. */
 	j->has_intent = false;
+	note_run(j);
 	limits_under_way(j);
 	/* A confirmed call is sealed after its row. Its grants may have changed
 	 * since the lookup read them, so sandboxd gets the present grants. */

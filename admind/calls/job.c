@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
 #include "activity.h"
 #include "auth.h"
 #include "crypto.h"
@@ -18,7 +17,6 @@
 #include "lack.h"
 #include "limits.h"
 #include "log.h"
-#include "narrow.h"
 #include "object.h"
 #include "token.h"
 
@@ -161,7 +159,6 @@ go_to(struct job *j, bool by_name, const struct token *t, struct err *err)
 
 	if (t == NULL || t->endpoint == NULL)
 		return 0;
-	narrow_ran(j->a->access->narrowed, &j->execution, t->endpoint);
 	if (j->method != CALL_TOOL)
 		return 0;
 	own = endpoint_own(t->endpoint, ipc_str(j->tool));

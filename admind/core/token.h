@@ -70,6 +70,7 @@ struct token {
 	bool gone; /* ended: only references remain */
 	bool seen; /* the read of the table that is under way found the token */
 	unsigned refs;
+	unsigned narrowed; /* references of narrow.c, which keep no one */
 	struct share *share;
 	/* The endpoint that the rights are narrowed to (narrow.h), or NULL. */
 	struct endpoint *endpoint;

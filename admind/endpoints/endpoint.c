@@ -12,7 +12,7 @@ static const unsigned both = 1u << LISTENER_LOCAL | 1u << LISTENER_TUNNEL;
 static bool
 same(struct ipc_bytes a, struct ipc_bytes b)
 {
-	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 struct endpoint *

@@ -40,6 +40,8 @@ forget(struct narrowed *x, struct entry *e)
 {
 	TAILQ_REMOVE(&x->all, e, entry);
 	x->n--;
+	if (e->base != NULL)
+		e->base->narrowed--;
 	token_unref(e->base);
 	token_unref(e->token);
 	free(e);
@@ -50,6 +52,18 @@ narrow_drop(struct narrowed *x)
 {
 	while (x != NULL && !TAILQ_EMPTY(&x->all))
 		forget(x, TAILQ_FIRST(&x->all));
+}
+
+void
+narrow_tidy(struct narrowed *x)
+{
+	struct entry *e, *next;
+
+	for (e = x != NULL ? TAILQ_FIRST(&x->all) : NULL; e != NULL; e = next) {
+		next = TAILQ_NEXT(e, entry);
+		if (e->base != NULL && e->base->refs == e->base->narrowed)
+			forget(x, e);
+	}
 }
 
 /* Makes the token. The endpoint narrows a local client, too, which has every
@@ -109,6 +123,8 @@ narrow_token(struct narrowed *x, struct token *base, struct endpoint *e,
 		return NULL;
 	}
 	n->base = token_ref(base);
+	if (base != NULL)
+		base->narrowed++;
 	while (x->n >= NARROWED_MAX)
 		forget(x, TAILQ_LAST(&x->all, entry_list));
 	TAILQ_INSERT_HEAD(&x->all, n, entry);

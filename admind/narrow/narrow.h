@@ -6,7 +6,7 @@
  *
  * Narrowed tokens are kept here, so that a gateway's list of a permission set
  * can be found by the set's name. They are made again where they were pushed
- * out. Another document drops all.
+ * out. Another document drops all, and so does another name for sets.
  *
  * Records name no endpoint. So the last runs of endpoints are noted here, and
  * end when their endpoint loses something.
@@ -41,6 +41,11 @@ struct token *narrow_token(struct narrowed *, struct token *base,
 struct token *narrow_of_set(const struct narrowed *, unsigned listener,
     struct ipc_bytes set, struct token **base);
 void narrow_drop(struct narrowed *); /* forgets all tokens */
+/* Forgets the tokens whose base nothing but these has. Such a base has ended,
+ * or its credentials were pushed out, and its share would keep its person
+ * (people_tidy()). A narrowed token that has work stays with the work. NULL is
+ * harmless. */
+void narrow_tidy(struct narrowed *);
 
 /* Notes a run of an endpoint's client. */
 void narrow_ran(

@@ -412,10 +412,27 @@ call_authorise(struct call *c)
 
 /* ---- before AUTHORISE: step 11 (mcp_request.h) ---- */
 
+/*
+ * A tool that is in no list may still be callable by its name: at an endpoint
+ * of mode `search`, or if it was approved a moment ago. Nothing says which of
+ * its arguments a field mirrors. So no such field is accepted then: a proxy
+ * that decides by it could be told something else than the arguments say.
+ */
 static const char *
 header(void *arg, const char *name)
 {
 	return http1_field(arg, name, NULL);
+}
+
+/* Returns the name of a field that mirrors an argument, or NULL. */
+static const char *
+mirror(const struct http1_request *r)
+{
+	for (size_t i = 0; i < r->nfields; i++)
+		if (strncmp(r->fields[i].name, MCP_PARAM_FIELD,
+			strlen(MCP_PARAM_FIELD)) == 0)
+			return r->fields[i].name;
+	return NULL;
 }
 
 static void
@@ -426,7 +443,9 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 	struct answer_to to = exchange_to(ex);
 	struct mcp_error e = {.failure = FAILURE_NONE};
 	const struct catalogue_item *tool;
+	const char *field;
 	struct buf b;
+	int rc = 0;
 
 	if (cat == NULL) {
 		call_end_refused(c, no);
@@ -437,11 +456,15 @@ checked(void *arg, const struct catalogue *cat, const struct refusal *no)
 		return;
 	}
 	tool = catalogue_item_named(cat, MCP_LIST_TOOLS, ex->m.tool);
-	if (tool != NULL && tool->marked &&
-	    mcp_param_check(
-		catalogue_item_json(&cat->part[MCP_LIST_TOOLS], tool),
-		ex->m.arguments, header,
-		(void *)(uintptr_t)httpd_request(ex->req), &e) < 0) {
+	field = tool == NULL ? mirror(httpd_request(ex->req)) : NULL;
+	if (field != NULL)
+		rc = mcp_param_unlisted(field, &e);
+	else if (tool != NULL && tool->marked)
+		rc = mcp_param_check(
+		    catalogue_item_json(&cat->part[MCP_LIST_TOOLS], tool),
+		    ex->m.arguments, header,
+		    (void *)(uintptr_t)httpd_request(ex->req), &e);
+	if (rc < 0) {
 		buf_init(&b, ANSWER_MAX);
 		answer_refusal(&b, &to, &e);
 		call_end_answer(c, e.status, &b);

@@ -91,7 +91,7 @@ check_one(struct walk *w, const char *name, struct json_object *value)
 			      ? json_object_get_boolean(value) ? "true"
 							       : "false"
 			      : json_object_get_string(value));
-	snprintf(field, sizeof(field), "mcp-param-%s", name);
+	snprintf(field, sizeof(field), MCP_PARAM_FIELD "%s", name);
 	for (i = 0; field[i] != '\0'; i++)
 		if (field[i] >= 'A' && field[i] <= 'Z')
 			field[i] = (char)(field[i] + ('a' - 'A'));
@@ -174,6 +174,18 @@ mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
 	struct walk w = {header, NULL, arg, e, 0};
 
 	return begin(&w, tool, arguments);
+}
+
+int
+mcp_param_unlisted(const char *field, struct mcp_error *e)
+{
+	char text[MCP_MESSAGE_MAX];
+
+	snprintf(text, sizeof(text),
+	    "The header %.80s can't be compared, because tools/list lacks this "
+	    "tool: leave the header out.",
+	    field);
+	return mcp_fault_set(e, FAILURE_HEADER_MISMATCH, 400, text);
 }
 
 int

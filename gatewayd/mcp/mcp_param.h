@@ -15,6 +15,8 @@ enum {
 	MCP_PARAM_VALUE_MAX = 4096
 };
 
+#define MCP_PARAM_FIELD "mcp-param-" /* in lower case, before NAME */
+
 /* Returns a header's value by its lower-case name, or NULL if absent. */
 typedef const char *mcp_param_header(void *arg, const char *name);
 
@@ -23,6 +25,11 @@ typedef const char *mcp_param_header(void *arg, const char *name);
  * e set to HEADER_MISMATCH. */
 int mcp_param_check(struct ipc_bytes tool, struct ipc_bytes arguments,
     mcp_param_header *header, void *arg, struct mcp_error *e);
+
+/* Refuses a field, by its whole name, of a call of a tool that the client's
+ * list lacks: there is nothing to compare it with. -1 with e set to
+ * HEADER_MISMATCH. */
+int mcp_param_unlisted(const char *field, struct mcp_error *e);
 
 /* Calls emit for each marked property that has a value, with the text of its
  * header, not yet encoded. For mcpbox-stdio, which sends the headers. 0, or the

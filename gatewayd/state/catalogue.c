@@ -19,7 +19,10 @@
 #include "refusal.h"
 
 enum {
-	SETS_MAX = 64,     /* permission sets kept; the oldest is dropped */
+	/* Permission sets kept. The one with the oldest last use is dropped.
+	 * So a client with many sets, such as those of endpoints, does not push
+	 * out a set in use. */
+	SETS_MAX = 64,
 	ITEMS_MAX = 10000, /* in each list */
 	LIST_MS = 15 * 1000
 };
@@ -126,10 +129,10 @@ answered(void *arg, struct ipc_frame *f, enum failure gone)
 	if (f == NULL || f->type != IPC_CATALOGUE_END) {
 		refusal_from(&no, f, gone, "admind");
 		/* admind does not know the permission set any more. The next
-		 * request asks again about its credential. */
+		 * request of its clients asks again about its credential. */
 		if (no.failure == FAILURE_BUSY ||
 		    no.failure == FAILURE_FORBIDDEN)
-			identity_cache_drop(c->gw->identities);
+			identity_cache_forget(c->gw->identities, c->set);
 		settle(c, &no);
 		return;
 	}
@@ -187,6 +190,10 @@ catalogue_ask(struct gateway *gw, const char *set, catalogue_cb *cb, void *arg)
 	TAILQ_FOREACH(c, &gw->catalogues, all)
 		if (strcmp(c->set, set) == 0)
 			break;
+	if (c != NULL) { /* the last one is the last asked for */
+		TAILQ_REMOVE(&gw->catalogues, c, all);
+		TAILQ_INSERT_TAIL(&gw->catalogues, c, all);
+	}
 	if (c != NULL && c->ready) {
 		cb(arg, c, NULL);
 		return;

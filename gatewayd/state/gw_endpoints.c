@@ -44,12 +44,12 @@ name_ok(const void *name, size_t n)
 const char *
 gw_endpoints_name(const char *path)
 {
-	const char *name = path + strlen("/mcp/");
+	size_t n = strlen("/mcp/");
 
-	return strncmp(path, "/mcp/", strlen("/mcp/")) == 0 &&
-		name_ok(name, strlen(name))
-	    ? name
-	    : NULL;
+	if (strncmp(path, "/mcp/", n) != 0 ||
+	    !name_ok(path + n, strlen(path + n)))
+		return NULL;
+	return path + n;
 }
 
 static const struct gw_endpoint *

@@ -71,6 +71,18 @@ identity_cache_drop(struct identity_cache *c)
 	c->generation++;
 }
 
+/* An answer that is on its way may bring the set once more. Then its client's
+ * next list is refused, and it is forgotten in turn. */
+void
+identity_cache_forget(struct identity_cache *c, const char *set)
+{
+	int i;
+
+	for (i = 0; i < SLOTS; i++)
+		if (strcmp(c->slot[i].who.permission_set, set) == 0)
+			c->slot[i].until = 0;
+}
+
 /* Most clients of the local listener send no credential, so its digest is made
  * once. */
 void

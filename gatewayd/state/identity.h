@@ -71,6 +71,8 @@ typedef void identity_cb(
 struct identity_cache *identity_cache_new(void);
 void identity_cache_free(struct identity_cache *);
 void identity_cache_drop(struct identity_cache *);
+/* Forgets the identities that have this permission set. */
+void identity_cache_forget(struct identity_cache *, const char *set);
 /* Fills in *c but the endpoint. The text stays the caller's. */
 void identity_credential(
     struct credential *c, char *text, enum credential_via via);

@@ -171,6 +171,20 @@ def test_search_mode(instance, version):
         assert find.call("mcpbox_list_servers").error or find.call("mcpbox_list_servers").status == 403
 
 
+def test_search_mode_compares_no_fields(instance):
+    """No list has the tool, so nothing says which argument a field mirrors. Without such a field it is called."""
+    with at(instance, "find") as find:
+        def call(name, **fields):
+            return find.request("tools/call", {"name": name, "arguments": {"n": 6}}, fields)
+        assert text(call("canary")) == "canary 6"
+        r = call("canary", **{"Mcp-Param-N": "6"})
+        assert r.status == 400 and r.error["code"] == -32020 and "mcp-param-n" in r.error["message"], r
+        # A tool of the list is compared as ever: this one marks no argument.
+        r = find.request("tools/call", {"name": "mcpbox_search_tools", "arguments": {"query": "canary"}},
+                         {"Mcp-Param-N": "6"})
+        assert r.result and not r.result.get("isError"), r
+
+
 def test_instructions(instance):
     with at(instance, "home", LEGACY) as home, at(instance, "", LEGACY) as whole, at(instance, "find", LEGACY) as find:
         assert home.info["instructions"] == 'At "home".'

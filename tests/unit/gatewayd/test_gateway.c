@@ -294,6 +294,15 @@ test_modern(void **state)
 		CALL("a__two", ",\"arguments\":{\"r\":\"x\"}," ENV)),
 	    200);
 	assert_int_equal(runs, 2);
+	/* A tool in no list: nothing to compare the field with. */
+	assert_int_equal(post(MODERN_CALL("t_ok"), CALL("t_ok", "," ENV)), 200);
+	assert_int_equal(runs, 3);
+	assert_int_equal(post(MODERN_CALL("t_ok") "Mcp-Param-R: x\r\n",
+			     CALL("t_ok", ",\"arguments\":{\"r\":\"y\"}," ENV)),
+	    400);
+	assert_true(has("-32020"));
+	assert_true(has("mcp-param-r"));
+	assert_int_equal(runs, 3);
 	/* Removed methods are 404 there. */
 	assert_int_equal(post("MCP-Protocol-Version: 2026-07-28\r\n"
 			      "Mcp-Method: ping\r\n",

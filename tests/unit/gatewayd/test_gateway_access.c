@@ -447,7 +447,7 @@ test_time_is_over(void **state)
 	wait_for(&other, "\"resultType\":\"complete\"");
 	assert_int_equal(cancels, 0);
 	{
-		struct ipc_id id = call_id();
+		struct ipc_id id = hanging_id;
 
 		result(hanging_peer, hanging, &id, OUTCOME_DONE, FAILURE_NONE,
 		    "{\"content\":[]}", "{}");

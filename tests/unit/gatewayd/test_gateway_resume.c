@@ -187,7 +187,7 @@ until_running(void)
 static void
 say(int kind, const char *json)
 {
-	struct ipc_id id = call_id();
+	struct ipc_id id = hanging_id;
 
 	event(hanging_peer, hanging, &id, kind, json);
 }
@@ -195,7 +195,7 @@ say(int kind, const char *json)
 static void
 end_call(void)
 {
-	struct ipc_id id = call_id();
+	struct ipc_id id = hanging_id;
 
 	result(hanging_peer, hanging, &id, OUTCOME_DONE, FAILURE_NONE,
 	    "{\"content\":[]}", "{}");

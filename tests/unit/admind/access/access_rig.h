@@ -56,6 +56,9 @@ struct said_document {
 	bool narrows, empty;
 	bool bound;   /* pocket binds its tokens to a request */
 	bool fetched; /* the keys of pocket */
+	/* The pattern of the endpoint home, beside which there is `away`; NULL:
+	 * there are no endpoints. */
+	const char *home;
 };
 
 static inline void
@@ -91,6 +94,10 @@ fields_of(const struct said_document *d, struct buf *b)
 	say_set_rate(b, name, d->scopes != NULL ? d->scopes : "tools:call", "*",
 	    "secret__*", d->rate);
 	say_set(b, "staff", "manage:edit tools:call", "*", "");
+	if (d->home != NULL) {
+		say_endpoint(b, "home", d->home);
+		say_endpoint(b, "away", "*");
+	}
 }
 
 /* The newest row; seal NULL: "SEAL". */

@@ -7,6 +7,7 @@
 #include "access_fields.h"
 #include "buf.h"
 #include "crypto.h"
+#include "endpoint_fields.h"
 #include "listener.h"
 #include "permit.h"
 #include "rules.h"
@@ -115,6 +116,19 @@ say_set(struct buf *out, const char *name, const char *scopes,
     const char *allow, const char *deny)
 {
 	say_set_rate(out, name, scopes, allow, deny, 0);
+}
+
+/* One that serves both listeners, and allows one pattern. */
+static inline void
+say_endpoint(struct buf *out, const char *name, const char *allow)
+{
+	struct buf b;
+
+	buf_init(&b, IPC_FRAME_MAX);
+	tlv_puts(&b, ENDPOINT_NAME, name);
+	tlv_puts(&b, ENDPOINT_ALLOW, allow);
+	put_byte(&b, ENDPOINT_LISTENERS, LOCALLY | REMOTELY);
+	put_record(out, ACCESS_ENDPOINT, &b);
 }
 
 struct said_claims {

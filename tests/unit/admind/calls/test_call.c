@@ -4,10 +4,15 @@
  * through, its questions to other processes and their order, and refusals
  * before there is a row.
  */
+#include "access.h"
+#include "access_fields.h"
 #include "call_steps.h"
 #include "context.h"
 #include "crypto.h"
+#include "endpoint_fields.h"
+#include "narrow.h"
 #include "tlv.h"
+#include "tokens.h"
 
 /* ---- admitted ---- */
 
@@ -337,6 +342,85 @@ management_tools_go_elsewhere(void **unused)
 	assert_int_equal(fake_db_waits(NULL), 0);
 }
 
+/* ---- runs of endpoints ---- */
+
+static unsigned noted;
+
+static void
+note(void *arg, const struct ipc_id *id)
+{
+	noted++;
+	if (arg != NULL)
+		assert_memory_equal(id, arg, sizeof(*id));
+}
+
+/* A document with the endpoint home, and the local client there. */
+static void
+authorise_at_home(struct access *x)
+{
+	struct ipc_authorise m = {.tool = ipc_str("s__t"),
+	    .endpoint = ipc_str("home"),
+	    .arguments = ipc_str(arguments),
+	    .protocol = ipc_str("2026-07-28")};
+	const uint8_t local = 1u << LISTENER_LOCAL;
+	struct buf all, b;
+	struct err err;
+
+	if (a->access == NULL) {
+		buf_init(&all, IPC_FRAME_MAX);
+		buf_init(&b, IPC_FRAME_MAX);
+		tlv_puts(&b, ENDPOINT_NAME, "home");
+		tlv_puts(&b, ENDPOINT_ALLOW, "*");
+		tlv_put(&b, ENDPOINT_LISTENERS, &local, 1);
+		tlv_put(&all, ACCESS_ENDPOINT, b.p, b.len);
+		x->now = compiled_new(ipc_bytes(all.p, all.len), &err);
+		assert_non_null(x->now);
+		x->narrowed = narrow_init();
+		assert_non_null(x->narrowed);
+		x->ready = true;
+		a->access = x;
+		buf_free(&all);
+		buf_free(&b);
+		tokens_load(a, NULL, NULL);
+		fake_db_row("nnnnnnnnnbn", 0);
+		fake_db_answer("tokens_read");
+	}
+	assert_int_equal(
+	    call_message(f.gateway, fake_frame(IPC_AUTHORISE, REQUEST, &m)), 0);
+}
+
+/* The runs that are noted are few. Calls that were refused take no place. */
+static void
+runs_alone_are_noted(void **unused)
+{
+	static struct access x;
+	struct ipc_id execution;
+	struct ipc_run_id m;
+
+	noted = 0;
+	memset(&x, 0, sizeof(x));
+	authorise_at_home(&x);
+	fake_db_answer("call_lookup");
+	refused_as(FAILURE_UNKNOWN_TOOL, "no tool has this name");
+	narrow_runs(x.narrowed, ipc_str("home"), note, NULL);
+	assert_int_equal(noted, 0);
+	authorise_at_home(&x);
+	answer_lookup(&(struct found){0});
+	execution = job()->execution;
+	check_says_ok();
+	vault_seals();
+	row_is_made();
+	narrow_runs(x.narrowed, ipc_str("home"), note, NULL);
+	assert_int_equal(noted, 0);
+	sandbox_holds();
+	assert_int_equal(fake_took(f.local, IPC_RUN_ID, &m), REQUEST);
+	narrow_runs(x.narrowed, ipc_str("home"), note, &execution);
+	assert_int_equal(noted, 1);
+	narrow_drop(x.narrowed);
+	compiled_free(x.now);
+	a->access = NULL;
+}
+
 int
 main(void)
 {
@@ -349,7 +433,7 @@ main(void)
 	    T(wrong_arguments_make_no_row), T(processes_that_are_away),
 	    T(tunnel_needs_a_credential), T(rate_is_asked_before_the_catalogue),
 	    T(too_many_are_refused_at_once), T(waits_for_the_start),
-	    T(management_tools_go_elsewhere)};
+	    T(management_tools_go_elsewhere), T(runs_alone_are_noted)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
