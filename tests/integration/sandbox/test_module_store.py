@@ -132,6 +132,8 @@ def test_same_digest_and_bytes_as_module_add(s, tmp_path):
 
 
 M, D, F = tree.MAGIC, tree.directory, tree.file
+# A name that nobody else makes.
+ABSOLUTE = f"/tmp/mcpbox-store-{os.getpid()}"
 HOSTILE = {
     "another beginning": b"mcpbox tree 2\0" + F(b"a", b""),
     "nothing": b"",
@@ -139,7 +141,7 @@ HOSTILE = {
     "up": M + D(b"..") + F(b"../x", b"1"),
     "up inside": M + D(b"a") + F(b"a/../../x", b"1"),
     "dot": M + F(b"./x", b"1"),
-    "absolute": M + F(b"/tmp/x", b"1"),
+    "absolute": M + F(ABSOLUTE.encode(), b"1"),
     "empty part": M + D(b"a") + F(b"a//x", b"1"),
     "slash at the end": M + D(b"a/"),
     "NUL": M + F(b"a\0b", b"1"),
@@ -168,7 +170,7 @@ def test_hostile_stream(s, name):
     said = s.put(HOSTILE[name])
     assert said["_"] == "REFUSED", said
     assert s.entries() == before and s.incoming() == []
-    assert not os.path.lexists("/tmp/x")
+    assert not os.path.lexists(ABSOLUTE)
     assert sorted(os.listdir(s.parent)) == ["conf", "log", "mcpbox-sandboxd-store", "modules", "run"]
 
 
