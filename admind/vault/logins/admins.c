@@ -119,9 +119,15 @@ begin(struct attempt *a)
 
 /* ---- own password ---- */
 
-/* Returns the login that asked. NULL: the attempt was refused, because the
+/*
+ * Returns the login that asked. NULL: the attempt was refused, because the
  * login ended while we hashed or, if `administrator`, is not an
- * administrator's. */
+ * administrator's, or because the verifier is not the newest any more.
+ *
+ * The verifier was read before the change began. A first passkey that was
+ * registered meanwhile has put its handle into a newer one. A new password
+ * sealed with the older one's handle would take that passkey away.
+ */
 static const struct session *
 still(struct attempt *a, bool administrator)
 {
@@ -134,6 +140,11 @@ still(struct attempt *a, bool administrator)
 	} else if (administrator && strcmp(s->role, "administrator") != 0) {
 		attempt_refuse(a, FAILURE_FORBIDDEN,
 		    "only an administrator may change this");
+		s = NULL;
+	} else if (!verifiers_current(
+		       a->v->verifiers, a->username, a->sealed_us)) {
+		attempt_refuse(a, FAILURE_CONFLICT,
+		    "the password or role was changed meanwhile");
 		s = NULL;
 	}
 	return s;

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from harness.ipc import Peer
+from harness.patience import patience, until
 from harness.played.authenticator import BE, EDDSA, ES256, UP, UV, Passkey, b64
 from harness.proof import age, boot_ms
 from integration.vault import test_vault
@@ -321,6 +322,44 @@ def test_a_new_password_keeps_the_second_factor(web, ctl, admind, people):
     admind.changes.clear()
     refused(change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss, password=PASSWORD),
             "UNAUTHENTICATED")
+
+
+def answered(admind, peer, request):
+    """The answer to a request that was started before, with admind answering meanwhile."""
+    found = []
+
+    def come():
+        drain(admind, 0.05)
+        try:
+            got, m = peer.receive(0.005)
+        except TimeoutError:
+            return False
+        found.append(m)
+        return got == request
+    until(come, 20)
+    return found[-1]
+
+
+def test_a_password_change_that_began_before_the_first_passkey(vault, web, admind, people):
+    """Its verifier has no handle; sealing that again would take the second factor away. Passwords
+    that are hashed before it make its way long, so that the passkey comes meanwhile."""
+    token, other, key = login(web, admind), login(web, admind, "vic"), Passkey()
+    asked = options(web, admind, token, "register")
+    with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
+        for _ in range(14):
+            w.start("PROVE", token=other, password=PASSWORD)
+        request = w.start("PASSWORD", token=token, old=PASSWORD, new=PASSWORD + "2")
+        for _ in range(15):
+            while (got := admind.receive(patience(5)))[1]["_"] != "ADMIN_LOOKUP":
+                admind.serve(*got)
+            admind.serve(*got)
+        m = register(web, admind, token, key, asked)
+        late = answered(admind, w, request)
+    if m["_"] != "OK":      # the password was quicker
+        refused(m, "BUSY")
+        assert late["_"] == "OK" and register(web, admind, token, key)["_"] == "OK"
+    new = PASSWORD + "2" if late["_"] == "OK" else PASSWORD
+    assert ask(web, admind, "LOGIN", username="rita", password=new)["passkey"] == 1
 
 
 def test_who_makes_another_gives_no_passkey_away(web, admind, people):
