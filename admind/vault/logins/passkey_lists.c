@@ -253,12 +253,12 @@ list(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 /* ---- PASSKEY_REMOVE ---- */
 
-/* Ends the person's logins but the one that asked: the verifier may be new. */
+/* Ends the person's logins but the one that asked: a thief of the passkey that
+ * was removed may have one of them, whole and proven. */
 static void
 removed(struct attempt *a)
 {
-	if (a->stored_us != 0)
-		(void)sessions_end_user(a->v->sessions, a->username, &a->token);
+	(void)sessions_end_user(a->v->sessions, a->username, &a->token);
 	log_event(LOG_LV_INFO, "passkey_removed", "of %s by %s", a->username,
 	    a->actor);
 	attempt_ok(a);

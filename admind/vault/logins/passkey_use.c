@@ -106,7 +106,15 @@ may_register(struct attempt *a, const struct session *s, struct err *err)
 
 	if (op->code[0] == '\0') {
 		attempt_copy(op->cap, sizeof(op->cap), ipc_str(s->cap));
-		return fresh_check(s, IPC_PASSKEY_REGISTER, now_boot_ms(), err);
+		if (fresh_check(s, IPC_PASSKEY_REGISTER, now_boot_ms(), err) ==
+		    -1)
+			return -1;
+		/* The proof was by a passkey that is not there any more. */
+		if (!op->by_password && op->set.n == 0)
+			return err_set(err, FAILURE_PASSKEY_REFUSED,
+			    "the first passkey of a person of an issuer needs "
+			    "a code of mcpboxctl passkeys code");
+		return 0;
 	}
 	if (op->by_password || op->set.n > 0)
 		return err_set(err, FAILURE_PASSKEY_REFUSED,

@@ -177,6 +177,19 @@ def test_proof(vault, web, admind, people):
     assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD)["passkey"] == 0
 
 
+def test_a_removed_passkey_ends_the_other_logins(web, ctl, admind, people):
+    """A thief logged in with the passkey that is taken away, while another one stays."""
+    lost, token = enrolled(web, admind)
+    assert register(web, admind, token, Passkey())["_"] == "OK"
+    thief = login(web, admind)
+    assert use(web, admind, thief, "login", lost)["_"] == "SESSION_INFO"
+    assert once(web, admind, "PASSKEY_REMOVE", token=token, credential=b64(lost.id))["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=thief), "UNAUTHENTICATED")
+    assert ask(web, admind, "WHOAMI", token=token)["_"] == "SESSION_INFO"
+    assert once(ctl, admind, "PASSKEY_REMOVE", username="rita")["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=token), "UNAUTHENTICATED")
+
+
 WRONG = {
     "another origin": (lambda k: None, {"origin": "http://localhost:8001"}),
     "a page of a stranger": (lambda k: None, {"origin": "https://evil.example"}),
@@ -470,8 +483,23 @@ def test_a_person_of_an_issuer(vault, web, ctl, admind, people):
     admind.hide, third = True, signed_in()
     refused(once(web, admind, "PASSKEY_CHALLENGE", token=third, kind="register"), "FORBIDDEN")
     admind.hide = False
-    # root takes all away, and a code begins again
+    # root takes all away: the person's logins end, and a code begins again
     assert once(ctl, admind, "PASSKEY_REMOVE", username="jo@corp")["_"] == "OK"
     assert admind.sets["jo@corp"] != b""
+    for gone in (token, again, third):
+        refused(ask(web, admind, "WHOAMI", token=gone), "UNAUTHENTICATED")
+    third = signed_in()
     assert register(web, admind, third, Passkey(), code=fresh)["_"] == "OK"
     assert ask(web, admind, "WHOAMI", token=third)["role"] == "administrator"
+
+
+def test_who_loses_all_passkeys_registers_none_without_a_code(vault, web, ctl, admind, people):
+    """The proof of a passkey that is gone lets no further one in: also not the thief's own."""
+    since = boot_ms()
+    token, key = of_issuer(vault, login(web, admind, "admin"), since, "admin", "al@corp"), Passkey()
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="al@corp", role="reviewer")["device"]
+    assert register(web, admind, token, key, code=code)["_"] == "OK"
+    assert once(web, admind, "PASSKEY_REMOVE", token=token, credential=b64(key.id))["_"] == "OK"
+    refused(register(web, admind, token, Passkey()), "PASSKEY_REFUSED")
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="al@corp", role="viewer")["device"]
+    assert register(web, admind, token, Passkey(), code=code)["_"] == "OK"
