@@ -271,6 +271,12 @@ remove_found(struct attempt *a)
 	struct passkey *k =
 	    passkeys_find(&op->set, ipc_bytes(op->credential, op->ncredential));
 
+	if (a->ref.role != IPC_ROLE_CTL &&
+	    sessions_find(a->v->sessions, &a->token, now_boot_ms()) == NULL) {
+		attempt_refuse(
+		    a, FAILURE_UNAUTHENTICATED, "the login has ended");
+		return;
+	}
 	if (op->ncredential == 0) {
 		op->set.n = 0; /* root: all */
 	} else if (k == NULL) {

@@ -98,6 +98,22 @@ def enrolled(web, admind, name="rita", alg=ES256):
     return key, token
 
 
+def answered(admind, peer, request):
+    """The answer to a request that was started before, with admind answering meanwhile."""
+    found = []
+
+    def come():
+        drain(admind, 0.05)
+        try:
+            got, m = peer.receive(0.005)
+        except TimeoutError:
+            return False
+        found.append(m)
+        return got == request
+    until(come, 20)
+    return found[-1]
+
+
 def is_pending(web, admind, token):
     """This login can do nothing: no message of a login, and none that admind looks up."""
     for name, fields in OF_A_LOGIN.items():
@@ -188,6 +204,18 @@ def test_a_removed_passkey_ends_the_other_logins(web, ctl, admind, people):
     assert ask(web, admind, "WHOAMI", token=token)["_"] == "SESSION_INFO"
     assert once(ctl, admind, "PASSKEY_REMOVE", username="rita")["_"] == "OK"
     refused(ask(web, admind, "WHOAMI", token=token), "UNAUTHENTICATED")
+
+
+def test_a_login_that_ended_meanwhile_removes_nothing(vault, web, admind, people):
+    key, token = enrolled(web, admind)
+    with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
+        request = w.start("PASSKEY_REMOVE", token=token, credential=b64(key.id))
+        while (got := admind.receive(patience(5)))[1]["_"] != "ADMIN_LOOKUP":
+            admind.serve(*got)
+        assert once(web, admind, "LOGOUT", token=token)["_"] == "OK"
+        admind.serve(*got)
+        refused(answered(admind, w, request), "UNAUTHENTICATED")
+    assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD)["passkey"] == 1
 
 
 WRONG = {
@@ -335,22 +363,6 @@ def test_a_new_password_keeps_the_second_factor(web, ctl, admind, people):
     admind.changes.clear()
     refused(change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss, password=PASSWORD),
             "UNAUTHENTICATED")
-
-
-def answered(admind, peer, request):
-    """The answer to a request that was started before, with admind answering meanwhile."""
-    found = []
-
-    def come():
-        drain(admind, 0.05)
-        try:
-            got, m = peer.receive(0.005)
-        except TimeoutError:
-            return False
-        found.append(m)
-        return got == request
-    until(come, 20)
-    return found[-1]
 
 
 def test_a_password_change_that_began_before_the_first_passkey(vault, web, admind, people):
