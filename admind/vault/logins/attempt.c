@@ -47,8 +47,11 @@ void
 attempt_refuse(struct attempt *a, enum failure failure, const char *message)
 {
 	/* A request that is refused for another reason was no guess, so its
-	 * count is taken back. */
-	if (failure != FAILURE_BAD_LOGIN && failure != FAILURE_PASSKEY_REFUSED)
+	 * count is taken back. INVALID_PARAMS of a request that was counted is
+	 * a passkey's answer that is malformed. */
+	if (failure != FAILURE_BAD_LOGIN &&
+	    failure != FAILURE_PASSKEY_REFUSED &&
+	    failure != FAILURE_INVALID_PARAMS)
 		attempt_right(a);
 	callers_refuse(a->v, a->ref, failure, message);
 	attempt_free(a);

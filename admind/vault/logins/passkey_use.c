@@ -97,7 +97,7 @@ registered(struct attempt *a)
 	attempt_ok(a);
 }
 
-/* Judges root's code, or else that there is a proof. */
+/* Judges root's code. Without one, enrol() has seen a fresh proof. */
 static int
 may_register(struct attempt *a, const struct session *s, struct err *err)
 {
@@ -106,9 +106,6 @@ may_register(struct attempt *a, const struct session *s, struct err *err)
 
 	if (op->code[0] == '\0') {
 		attempt_copy(op->cap, sizeof(op->cap), ipc_str(s->cap));
-		if (fresh_check(s, IPC_PASSKEY_REGISTER, now_boot_ms(), err) ==
-		    -1)
-			return -1;
 		/* The proof was by a passkey that is not there any more. */
 		if (!op->by_password && op->set.n == 0)
 			return err_set(err, FAILURE_PASSKEY_REFUSED,
@@ -189,6 +186,7 @@ enrol(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	struct passkey_op *op;
 	struct attempt *a;
 	struct ipc_id id;
+	struct err err;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
@@ -206,6 +204,13 @@ enrol(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	}
 	attempt_copy(op->label, sizeof(op->label), m.label);
 	attempt_copy(op->code, sizeof(op->code), m.code);
+	/* before this becomes the one change under way: a login without a
+	 * proof must not hold other changes up */
+	if (m.code.n == 0 &&
+	    fresh_check(s, IPC_PASSKEY_REGISTER, now_boot_ms(), &err) == -1) {
+		refuse(a, "passkey_refused", &err);
+		return 0;
+	}
 	op->kind = CHALLENGES_REGISTER;
 	if (passkey_copy(a, m.client_data, op->client_data,
 		sizeof(op->client_data), &op->nclient) == 0 &&

@@ -12,7 +12,7 @@ from harness.played.authenticator import BE, EDDSA, ES256, UP, UV, Passkey, b64
 from harness.proof import age, boot_ms
 from integration.vault import test_vault
 from integration.vault.test_vault import FAILURES, OF_A_LOGIN, PASSWORD, Admind, ask, drain, once, refused
-from integration.vault.test_vault_admins import change
+from integration.vault.test_vault_admins import change, installed
 
 # Its fixtures.
 vault = test_vault.vault
@@ -248,6 +248,28 @@ def test_wrong_assertions(web, admind, people, name):
     told = admind.events[-1][0]
     assert told == ("passkey_cloned" if "counter" in name else "passkey_refused")
     assert is_pending(web, admind, token) and admind.sets["rita"] == before
+
+
+def test_a_login_without_a_proof_holds_no_change_up(vault, web, ctl, admind, people):
+    """It is refused before admind is asked, so that a slow answer holds up nobody's change."""
+    since = boot_ms()
+    token = login(web, admind)
+    age(vault.process.pid, token, since)
+    with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
+        refused(w.call("PASSKEY_REGISTER", token=token, label="x"), "PROOF_REQUIRED")
+    assert change(ctl, admind, "role", "vic", role="reviewer")["_"] == "OK"
+
+
+def test_malformed_answers_are_counted():
+    """As wrong ones are: each costs the vault a look at the set."""
+    with installed() as (v, admind, web, _):
+        token, key = login(web, admind, "admin"), Passkey()
+
+        def malformed():
+            client, _ = key.create(options(web, admind, token, "register"))
+            m = once(web, admind, "PASSKEY_REGISTER", token=token, label="x", client_data=client, attestation=b"\xff")
+            return m["failure"] == FAILURES["RATE_LIMITED"] or not refused(m, "INVALID_PARAMS")
+        until(malformed)
 
 
 def test_wrong_registrations(web, admind, people):
