@@ -7,8 +7,9 @@
  * this very request. The login alone is not enough, because the change outlives
  * the login: a person who borrowed a browser, read a cookie or took over the
  * web process could otherwise make an account and keep it. The login's proof
- * must be fresh, too, as for all that outlives a login (fresh.h). Wrong
- * passwords count against the login that shows them, so no other person is
+ * must be fresh, too, as for all that outlives a login (fresh.h). A person of
+ * an issuer has no password. For that person the fresh proof, which only a
+ * passkey gives, must be enough. Wrong passwords count against the login that shows them, so no other person is
  * locked out.
  *
  * admind may send none of these messages. It stores a verifier that is sealed
@@ -197,6 +198,13 @@ prove(struct attempt *a, const struct session *s, struct ipc_bytes password)
 	attempt_find(a, own_found);
 }
 
+/* A person of an issuer has no password, so a hash would be wasted. */
+static bool
+has_password(const struct session *s)
+{
+	return s->by == SESSION_BY_PASSWORD;
+}
+
 static void
 put_new(struct attempt *a, struct ipc_bytes password)
 {
@@ -222,6 +230,10 @@ own_password(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	    port->v->sessions, m.token, now_boot_ms(), &a->token);
 	if (s == NULL) {
 		attempt_refuse(a, FAILURE_UNAUTHENTICATED, "not logged in");
+	} else if (!has_password(s)) {
+		attempt_refuse(a, FAILURE_FORBIDDEN,
+		    "a person who signs in by an issuer has no password here: "
+		    "a passkey is the proof");
 	} else if (!attempt_password_ok(m.new)) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS, password_form);
 	} else {
@@ -332,8 +344,17 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		(void)attempt_audit(
 		    a, s->username, "administrator_refused", a->target, NULL);
 		attempt_refuse(a, err.failure, err.text);
-	} else if (s != NULL) {
+	} else if (s != NULL && has_password(s)) {
 		prove(a, s, m.password);
+	} else if (s != NULL && m.password.n != 0) {
+		attempt_refuse(a, FAILURE_FORBIDDEN,
+		    "a person who signs in by an issuer gives an empty "
+		    "password: a passkey is the proof");
+	} else if (s != NULL) {
+		/* fresh_check() has seen the passkey's proof */
+		attempt_copy(a->actor, sizeof(a->actor), ipc_str(s->username));
+		a->from = s->from;
+		begin(a);
 	} else {
 		attempt_copy(a->actor, sizeof(a->actor), ipc_str("root"));
 		begin(a);

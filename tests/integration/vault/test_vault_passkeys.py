@@ -537,3 +537,27 @@ def test_who_loses_all_passkeys_registers_none_without_a_code(vault, web, ctl, a
     refused(register(web, admind, token, Passkey()), "PASSKEY_REFUSED")
     code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="al@corp", role="viewer")["device"]
     assert register(web, admind, token, Passkey(), code=code)["_"] == "OK"
+
+
+def test_a_person_of_an_issuer_changes_administrators_by_a_passkey(vault, web, ctl, admind, people):
+    """Without a password, and without a hash for one: the proof is the passkey's."""
+    since = boot_ms()
+    token, key = of_issuer(vault, login(web, admind, "admin"), since, "admin", "cy@corp"), Passkey()
+    make = {"role": "viewer", "new": PASSWORD, "token": token}
+    refused(once(web, admind, "ADMIN_CHANGE", change="create", username="nina", password="", **make), "PROOF_REQUIRED")
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="cy@corp", role="administrator")["device"]
+    assert register(web, admind, token, key, code=code)["_"] == "OK"
+    lookups = admind.seen.count(b"'ADMIN_LOOKUP'")
+    refused(once(web, admind, "PASSWORD", token=token, old=PASSWORD, new=PASSWORD + "2"), "FORBIDDEN")
+    refused(change(web, admind, "create", "nina", password=PASSWORD, **make), "FORBIDDEN")
+    assert admind.seen.count(b"'ADMIN_LOOKUP'") == lookups and "nina" not in admind.admins
+    assert change(web, admind, "create", "nina", password="", **make)["_"] == "OK"
+    assert admind.stores[-1] == ("create", "nina", "viewer", "cy@corp")
+    assert ask(web, admind, "LOGIN", username="nina", password=PASSWORD)["passkey"] == 0
+    key, _ = enrolled(web, admind, "nina")
+    assert change(web, admind, "role", "nina", role="reviewer", token=token, password="")["_"] == "OK"
+    assert ask(web, admind, "LOGIN", username="nina", password=PASSWORD)["passkey"] == 1
+    assert change(web, admind, "delete", "nina", token=token, password="")["_"] == "OK"
+    # a password's administrator still gives the own one
+    boss = login(web, admind, "admin")
+    refused(change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss, password=""), "BAD_LOGIN")
