@@ -9,8 +9,8 @@
  * web process could otherwise make an account and keep it. The login's proof
  * must be fresh, too, as for all that outlives a login (fresh.h). A person of
  * an issuer has no password. For that person the fresh proof, which only a
- * passkey gives, must be enough. Wrong passwords count against the login that shows them, so no other person is
- * locked out.
+ * passkey gives, must be enough. Wrong passwords count against the login that
+ * shows them, so no other person is locked out.
  *
  * admind may send none of these messages. It stores a verifier that is sealed
  * here for a name and a role, and could answer OK without storing it. Even then

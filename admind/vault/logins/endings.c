@@ -6,6 +6,10 @@
  * a reader of the list can't use the login. A login ends before the answer is
  * sent, whether or not admind records the end: taking a right away must not
  * depend on another process.
+ *
+ * admind can invent a login by an issuer. Until its person shows a passkey,
+ * such a login ends no login of a person with a password: else a hostile admind
+ * could throw out those who would find it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +71,24 @@ static bool
 all_of(const struct session *s)
 {
 	return s == NULL || strcmp(s->role, "administrator") == 0;
+}
+
+/* Tells whether this login may end the logins of a person of that name. A name
+ * of an issuer has an @, that of a person with a password has none. */
+static bool
+may_end(const struct session *s, const char *username)
+{
+	return s == NULL || s->by == SESSION_BY_PASSWORD ||
+	    sessions_proven(s, now_boot_ms()) || strchr(username, '@') != NULL;
+}
+
+static void
+refuse_unproven(struct ipc_peer *peer, uint64_t request)
+{
+	(void)ipc_refuse(peer, request, FAILURE_PROOF_REQUIRED,
+	    "this login by an issuer needs a fresh proof to end the login of a "
+	    "person with a password",
+	    0);
 }
 
 static int
@@ -147,6 +169,10 @@ login_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 			    "there is no such login", 0);
 			return 0;
 		}
+		if (!may_end(s, r->username)) {
+			refuse_unproven(peer, m.request);
+			return 0;
+		}
 		memcpy(username, r->username, sizeof(username));
 		hash = r->token;
 		sessions_end(port->v->sessions, &hash);
@@ -158,6 +184,10 @@ login_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 			return 0;
 		}
 		memcpy(username, m.username.p, m.username.n);
+		if (!may_end(s, username)) {
+			refuse_unproven(peer, m.request);
+			return 0;
+		}
 		n = sessions_end_user(port->v->sessions, username, NULL);
 	}
 	if (n > 0)

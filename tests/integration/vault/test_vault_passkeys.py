@@ -561,3 +561,23 @@ def test_a_person_of_an_issuer_changes_administrators_by_a_passkey(vault, web, c
     # a password's administrator still gives the own one
     boss = login(web, admind, "admin")
     refused(change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss, password=""), "BAD_LOGIN")
+
+
+def test_an_unproven_login_of_an_issuer_ends_no_login_of_a_password(vault, web, ctl, admind, people):
+    """admind can invent such a login, as an administrator's: it throws nobody with a password out."""
+    def signed_in(name):
+        since = boot_ms()
+        return of_issuer(vault, login(web, admind, "admin"), since, "admin", name)
+
+    rita, token, other = login(web, admind), signed_in("di@corp"), signed_in("ed@corp")
+    logins = json.loads(ask(ctl, admind, "LOGINS_GET")["json"])["items"]
+    ids = {i["username"]: bytes.fromhex(i["id"].replace("-", "")) for i in logins}
+    for fields in ({"username": "rita"}, {"login": ids["rita"]}):
+        refused(once(web, admind, "LOGIN_END", token=token, **fields), "PROOF_REQUIRED")
+    assert ask(web, admind, "WHOAMI", token=rita)["_"] == "SESSION_INFO"
+    assert once(web, admind, "LOGIN_END", token=token, login=ids["ed@corp"])["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=other), "UNAUTHENTICATED")
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="di@corp", role="administrator")["device"]
+    assert register(web, admind, token, Passkey(), code=code)["_"] == "OK"
+    assert once(web, admind, "LOGIN_END", token=token, username="rita")["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=rita), "UNAUTHENTICATED")
