@@ -5,6 +5,7 @@
 #include "ids.h"
 #include "jsonw.h"
 #include "log.h"
+#include "passkey.h"
 #include "stored.h"
 
 static void on_slot(struct slots_job *, void *);
@@ -38,6 +39,8 @@ attempt_free(struct attempt *a)
 		a->v->strangers--;
 	if (a->v->changing == a)
 		a->v->changing = NULL;
+	if (a->passkey != NULL)
+		explicit_bzero(a->passkey, sizeof(*a->passkey));
 	free(a->passkey);
 	explicit_bzero(a, sizeof(*a));
 	free(a);

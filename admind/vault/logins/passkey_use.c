@@ -232,10 +232,13 @@ used(struct attempt *a)
 
 	if (s == NULL)
 		return;
-	if (s->pending)
-		sessions_complete(all, s, now_boot_ms(), now_us() / 1000);
-	else
+	if (!s->pending) {
 		sessions_prove(all, s, now_boot_ms());
+	} else if (!sessions_complete(all, s, now_boot_ms(), now_us() / 1000)) {
+		attempt_refuse(
+		    a, FAILURE_UNAUTHENTICATED, "the login has ended");
+		return;
+	}
 	if (!op->by_password)
 		sessions_cap(
 		    all, s, op->cap, passkeys_lesser(s->role, op->cap));
