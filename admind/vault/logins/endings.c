@@ -45,6 +45,7 @@ json_login(struct jsonw *w, const struct session *s, bool current)
 	json_time(w, "seen_at", s->seen_ms);
 	json_time(w, "expires_at", s->expires_ms);
 	json_time(w, "idle_expires_at", s->idle_ms);
+	jsonw_kv_bool(w, "pending", s->pending);
 	jsonw_kv_bool(w, "current", current);
 	jsonw_obj_end(w);
 }

@@ -157,8 +157,13 @@ def test_a_pending_login_can_log_out(web, admind, people):
     refused(use(web, admind, token, "login", key, asked), "UNAUTHENTICATED")
 
 
-def test_pending_logins_end_none_that_are_whole(web, admind, people):
-    _, whole = enrolled(web, admind)
+def test_pending_logins_end_none_that_are_whole(web, ctl, admind, people):
+    key, whole = enrolled(web, admind)
+    begun = login(web, admind)
+    items = json.loads(ask(ctl, admind, "LOGINS_GET", username="rita")["json"])["items"]
+    assert [i["pending"] for i in items] == [False, True]
+    assert use(web, admind, begun, "login", key)["_"] == "SESSION_INFO"
+    assert ask(web, admind, "WHOAMI", token=whole)["_"] == "SESSION_INFO"
     begun = [login(web, admind) for _ in range(20)]
     assert ask(web, admind, "WHOAMI", token=whole)["_"] == "SESSION_INFO"
     refused(once(web, admind, "PASSKEY_CHALLENGE", token=begun[0], kind="login"), "UNAUTHENTICATED")
