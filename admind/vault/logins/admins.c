@@ -126,8 +126,8 @@ begin(struct attempt *a)
  * administrator's, or because the verifier is not the newest any more.
  *
  * The verifier was read before the change began. A first passkey that was
- * registered meanwhile has put its handle into a newer one. A new password
- * sealed with the older one's handle would take that passkey away.
+ * registered since then has put its handle into a newer verifier. A new
+ * password sealed without that handle would take the passkey away.
  */
 static const struct session *
 still(struct attempt *a, bool administrator)

@@ -8,8 +8,8 @@
  * depend on another process.
  *
  * admind can invent a login by an issuer. Until its person shows a passkey,
- * such a login ends no login of a person with a password: else a hostile admind
- * could throw out those who would find it.
+ * such a login ends no login of a person with a password. A hostile admind
+ * could otherwise throw out the other administrators.
  */
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +74,8 @@ all_of(const struct session *s)
 	return s == NULL || strcmp(s->role, "administrator") == 0;
 }
 
-/* Tells whether this login may end the logins of a person of that name. A name
- * of an issuer has an @, that of a person with a password has none. */
+/* Tells whether this login may end the logins of a person of that name. Only
+ * names of an issuer have an @. */
 static bool
 may_end(const struct session *s, const char *username)
 {

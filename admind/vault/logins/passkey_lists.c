@@ -165,7 +165,7 @@ challenge(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 					     : 0;
 	a = passkey_begin(
 	    port, peer, m.request, m.token, kind == CHALLENGES_LOGIN, &s);
-	if (a == NULL)
+	if (a == NULL || passkey_on(a) == -1)
 		return 0;
 	if (kind == 0 || (kind == CHALLENGES_LOGIN) != s->pending) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS,
@@ -253,8 +253,8 @@ list(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 /* ---- PASSKEY_REMOVE ---- */
 
-/* Ends the person's logins but the one that asked: a thief of the passkey that
- * was removed may have one of them, whole and proven. */
+/* Ends the person's logins but the one that asked. A thief of the passkey may
+ * have a login, too. */
 static void
 removed(struct attempt *a)
 {

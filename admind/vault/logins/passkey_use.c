@@ -191,7 +191,7 @@ enrol(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	a = passkey_begin(port, peer, m.request, m.token, false, &s);
-	if (a == NULL)
+	if (a == NULL || passkey_on(a) == -1)
 		return 0;
 	op = a->passkey;
 	id = s->id;
@@ -298,7 +298,7 @@ judge(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return -1;
 	login = ipc_streq(m.kind, "login");
 	a = passkey_begin(port, peer, m.request, m.token, login, &s);
-	if (a == NULL)
+	if (a == NULL || passkey_on(a) == -1)
 		return 0;
 	op = a->passkey;
 	id = s->id;

@@ -277,6 +277,25 @@ def test_malformed_answers_are_counted():
         until(malformed)
 
 
+def test_passkeys_are_off_without_an_origin():
+    """As an installation begins: nobody on [::1] has the origin of a page of ours."""
+    with installed() as (v, admind, web, ctl):
+        v.stop()
+        with open(v.path("conf"), encoding="ascii") as f:
+            conf = f.read()
+        v.write("conf", conf.replace(test_vault.PASSKEYS, "").encode(), 0o644, 0)
+        v.start()
+        with (Admind.open(test_vault.table, v, "admind", "admind-vault", "admind") as a,
+              Peer.open(test_vault.table, v, "adminweb", "admind-vault", "http") as w):
+            a.admins = admind.admins
+            token = login(w, a, "admin")
+            for name, fields in (("PASSKEY_CHALLENGE", {"kind": "register"}), ("PASSKEY_CHALLENGE", {"kind": "proof"}),
+                                 ("PASSKEY_REGISTER", {"label": "x"}), ("PASSKEY_ASSERT", {"kind": "proof"})):
+                m = once(w, a, name, token=token, **fields)
+                assert refused(m, "FORBIDDEN") and "passkey_origins" in m["message"]
+            assert json.loads(once(w, a, "PASSKEYS_GET", token=token)["json"])["items"] == []
+
+
 def test_wrong_registrations(web, admind, people):
     token = login(web, admind)
     for spoil, more in ((lambda k: None, {"origin": "https://evil.example"}),
