@@ -99,12 +99,23 @@ cleanup(void **state)
 	return 0;
 }
 
+static bool
+lives(const struct daemon *d)
+{
+	siginfo_t ended = {0};
+
+	return waitid(P_PID, (id_t)d->pid, &ended,
+		   WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    ended.si_pid == 0;
+}
+
+/* Returns a connection to the process, once it listens. -1: it has ended. */
 static int
 open_client(const struct daemon *d, struct err *e)
 {
 	int sock = -1;
 
-	for (int i = 0; i < 500 && sock == -1; i++) {
+	while (sock == -1 && lives(d)) {
 		sock = ipc_client_open(
 		    d->sock, IPC_ROLE_ADMIND, IPC_ROLE_CHECK, "test", e);
 		if (sock == -1)
@@ -126,7 +137,8 @@ arguments(int sock, const char *schema, const char *args, enum failure *why)
 	snprintf(both, sizeof(both), "%s%s", schema, args);
 	m.schema_len = (uint32_t)strlen(schema);
 	m.schema_arguments = ipc_str(both);
-	if (ipc_client_call(sock, IPC_CHECK_ARGUMENTS, &m, 5000, &f, &e) == -1)
+	if (ipc_client_call(sock, IPC_CHECK_ARGUMENTS, &m, unit_patience(5000),
+		&f, &e) == -1)
 		fail_msg("%s", e.text);
 	type = f.type;
 	if (type == IPC_CHECK_ERRORS) {
@@ -191,8 +203,9 @@ refuses_what_is_not_its(void **state)
 	start(&d, geteuid());
 	sock = open_client(&d, &e);
 	assert_int_not_equal(sock, -1);
-	assert_int_equal(
-	    ipc_client_call(sock, IPC_SEAL_CONTEXT, &m, 5000, &f, &e), -1);
+	assert_int_equal(ipc_client_call(sock, IPC_SEAL_CONTEXT, &m,
+			     unit_patience(5000), &f, &e),
+	    -1);
 	close(sock);
 	sock = open_client(&d, &e);
 	assert_int_not_equal(sock, -1);
@@ -211,8 +224,9 @@ refuses_another_uid(void **state)
 	int sock;
 
 	start(&d, geteuid() + 1);
-	for (int i = 0; i < 500 && access(d.sock, F_OK) != 0; i++)
+	while (access(d.sock, F_OK) != 0 && lives(&d))
 		usleep(10000);
+	assert_true(lives(&d));
 	sock = ipc_client_open(
 	    d.sock, IPC_ROLE_ADMIND, IPC_ROLE_CHECK, "test", &e);
 	assert_int_equal(sock, -1);
@@ -230,7 +244,8 @@ access_document(int sock, const char *text, struct ipc_check_ok *ok)
 
 	signer_quote(text, quoted, sizeof(quoted));
 	m.document = ipc_str(quoted);
-	if (ipc_client_call(sock, IPC_CHECK_ACCESS, &m, 5000, &f, &e) == -1)
+	if (ipc_client_call(
+		sock, IPC_CHECK_ACCESS, &m, unit_patience(5000), &f, &e) == -1)
 		fail_msg("%s", e.text);
 	assert_int_equal(f.type, IPC_CHECK_OK);
 	assert_int_equal(ipc_decode(&f, ok, &e), 0);
@@ -253,7 +268,8 @@ jwt(int sock, const char *token, struct ipc_bytes issuers)
 	buf_puts(&both, token);
 	buf_put(&both, issuers.p, issuers.n);
 	m.token_issuers = ipc_bytes(both.p, both.len);
-	if (ipc_client_call(sock, IPC_CHECK_JWT, &m, 5000, &f, &e) == -1)
+	if (ipc_client_call(
+		sock, IPC_CHECK_JWT, &m, unit_patience(5000), &f, &e) == -1)
 		fail_msg("%s", e.text);
 	type = f.type;
 	ipc_frame_free(&f);
