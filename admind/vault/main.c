@@ -189,6 +189,27 @@ log_ready(const char *layers)
 	free(line);
 }
 
+/* Checks the settings of passkeys: both empty, or a name and origins. */
+static int
+check_passkeys(const struct conf *c, struct err *err)
+{
+	const char *origins = conf_str(c, "passkey_origins");
+	bool named = conf_str(c, "passkey_rp_id")[0] != '\0';
+
+	if (origins[0] == '\0' && !named)
+		return 0;
+	if (origins[0] == '\0' || !named)
+		return err_set(err, FAILURE_INVALID_PARAMS,
+		    "passkey_rp_id and passkey_origins need each other: set "
+		    "both, or neither");
+	if (clientdata_origins_ok(origins, conf_bool(c, "passkey_localhost")))
+		return 0;
+	return err_set(err, FAILURE_INVALID_PARAMS,
+	    "passkey_origins is a list such as https://mcpbox.example; "
+	    "http://localhost:8000 needs passkey_localhost yes, which is only "
+	    "for a machine that no other person has an account on");
+}
+
 /*
  * The order matters. First the sockets are made and the key file is read, while
  * the file system can still be reached. Each OpenSSL primitive is used once
@@ -207,7 +228,10 @@ main(int argc, char **argv)
 	struct err err;
 	int status;
 
+	proc_check_with(check_passkeys);
 	proc_start(p, "admind-vault", argc, argv);
+	if (check_passkeys(p->conf, &err) == -1)
+		log_fatal("configuration", "%s", err.text);
 	(void)prctl(PR_SET_DUMPABLE, 0); /* before the key is read */
 	listen_on(&v, &v.admind, "admind", IPC_ROLE_ADMIND,
 	    conf_user(p->conf, "admind_user"));
@@ -227,10 +251,6 @@ main(int argc, char **argv)
 		log_fatal("crypto", "%s", err.text);
 	v.rp_id = conf_str(p->conf, "passkey_rp_id");
 	v.origins = conf_str(p->conf, "passkey_origins");
-	if (!clientdata_origins_ok(v.origins))
-		log_fatal("conf",
-		    "passkey_origins is a list such as "
-		    "https://mcpbox.example,http://localhost:8000");
 	policy_default(&v.policy);
 	v.contexts = contexts_new();
 	if (v.contexts != NULL)

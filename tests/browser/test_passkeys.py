@@ -31,7 +31,8 @@ def site(instance):
     try:
         # The port is known only now.
         with open(os.path.join(instance.state, "conf", "admind-vault.conf"), "a", encoding="ascii") as f:
-            f.write(f"passkey_rp_id localhost\npasskey_origins {origins.page},{origins.other}\n")
+            f.write(f"passkey_rp_id localhost\npasskey_origins {origins.page},{origins.other}\n"
+                    "passkey_localhost yes\n")
         pid = instance.service_pid("admind-vault")
         os.kill(pid, signal.SIGTERM)
         until(lambda: instance.service_pid("admind-vault") not in (None, pid))

@@ -7,9 +7,10 @@
  * this very request. The login alone is not enough, because the change outlives
  * the login: a person who borrowed a browser, read a cookie or took over the
  * web process could otherwise make an account and keep it. The login's proof
- * must be fresh, too, as for all that outlives a login (fresh.h). Wrong
- * passwords count against the login that shows them, so no other person is
- * locked out.
+ * must be fresh, too, as for all that outlives a login (fresh.h). A person of
+ * an issuer has no password. For that person the fresh proof, which only a
+ * passkey gives, must be enough. Wrong passwords count against the login that
+ * shows them, so no other person is locked out.
  *
  * admind may send none of these messages. It stores a verifier that is sealed
  * here for a name and a role, and could answer OK without storing it. Even then
@@ -119,9 +120,15 @@ begin(struct attempt *a)
 
 /* ---- own password ---- */
 
-/* Returns the login that asked. NULL: the attempt was refused, because the
+/*
+ * Returns the login that asked. NULL: the attempt was refused, because the
  * login ended while we hashed or, if `administrator`, is not an
- * administrator's. */
+ * administrator's, or because the verifier is not the newest any more.
+ *
+ * The verifier was read before the change began. A first passkey that was
+ * registered since then has put its handle into a newer verifier. A new
+ * password sealed without that handle would take the passkey away.
+ */
 static const struct session *
 still(struct attempt *a, bool administrator)
 {
@@ -134,6 +141,11 @@ still(struct attempt *a, bool administrator)
 	} else if (administrator && strcmp(s->role, "administrator") != 0) {
 		attempt_refuse(a, FAILURE_FORBIDDEN,
 		    "only an administrator may change this");
+		s = NULL;
+	} else if (!verifiers_current(
+		       a->v->verifiers, a->username, a->sealed_us)) {
+		attempt_refuse(a, FAILURE_CONFLICT,
+		    "the password or role was changed meanwhile");
 		s = NULL;
 	}
 	return s;
@@ -186,6 +198,13 @@ prove(struct attempt *a, const struct session *s, struct ipc_bytes password)
 	attempt_find(a, own_found);
 }
 
+/* A person of an issuer has no password, so a hash would be wasted. */
+static bool
+has_password(const struct session *s)
+{
+	return s->by == SESSION_BY_PASSWORD;
+}
+
 static void
 put_new(struct attempt *a, struct ipc_bytes password)
 {
@@ -211,6 +230,10 @@ own_password(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	    port->v->sessions, m.token, now_boot_ms(), &a->token);
 	if (s == NULL) {
 		attempt_refuse(a, FAILURE_UNAUTHENTICATED, "not logged in");
+	} else if (!has_password(s)) {
+		attempt_refuse(a, FAILURE_FORBIDDEN,
+		    "a person who signs in by an issuer has no password here: "
+		    "a passkey is the proof");
 	} else if (!attempt_password_ok(m.new)) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS, password_form);
 	} else {
@@ -321,8 +344,17 @@ change(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		(void)attempt_audit(
 		    a, s->username, "administrator_refused", a->target, NULL);
 		attempt_refuse(a, err.failure, err.text);
-	} else if (s != NULL) {
+	} else if (s != NULL && has_password(s)) {
 		prove(a, s, m.password);
+	} else if (s != NULL && m.password.n != 0) {
+		attempt_refuse(a, FAILURE_FORBIDDEN,
+		    "a person who signs in by an issuer gives an empty "
+		    "password: a passkey is the proof");
+	} else if (s != NULL) {
+		/* fresh_check() has seen the passkey's proof */
+		attempt_copy(a->actor, sizeof(a->actor), ipc_str(s->username));
+		a->from = s->from;
+		begin(a);
 	} else {
 		attempt_copy(a->actor, sizeof(a->actor), ipc_str("root"));
 		begin(a);

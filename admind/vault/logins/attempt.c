@@ -5,6 +5,7 @@
 #include "ids.h"
 #include "jsonw.h"
 #include "log.h"
+#include "passkey.h"
 #include "stored.h"
 
 static void on_slot(struct slots_job *, void *);
@@ -38,6 +39,8 @@ attempt_free(struct attempt *a)
 		a->v->strangers--;
 	if (a->v->changing == a)
 		a->v->changing = NULL;
+	if (a->passkey != NULL)
+		explicit_bzero(a->passkey, sizeof(*a->passkey));
 	free(a->passkey);
 	explicit_bzero(a, sizeof(*a));
 	free(a);
@@ -47,8 +50,11 @@ void
 attempt_refuse(struct attempt *a, enum failure failure, const char *message)
 {
 	/* A request that is refused for another reason was no guess, so its
-	 * count is taken back. */
-	if (failure != FAILURE_BAD_LOGIN && failure != FAILURE_PASSKEY_REFUSED)
+	 * count is taken back. INVALID_PARAMS of a request that was counted is
+	 * a passkey's answer that is malformed. */
+	if (failure != FAILURE_BAD_LOGIN &&
+	    failure != FAILURE_PASSKEY_REFUSED &&
+	    failure != FAILURE_INVALID_PARAMS)
 		attempt_right(a);
 	callers_refuse(a->v, a->ref, failure, message);
 	attempt_free(a);

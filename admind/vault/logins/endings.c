@@ -6,6 +6,10 @@
  * a reader of the list can't use the login. A login ends before the answer is
  * sent, whether or not admind records the end: taking a right away must not
  * depend on another process.
+ *
+ * admind can invent a login by an issuer. Until its person shows a passkey,
+ * such a login ends no login of a person with a password. A hostile admind
+ * could otherwise throw out the other administrators.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +45,7 @@ json_login(struct jsonw *w, const struct session *s, bool current)
 	json_time(w, "seen_at", s->seen_ms);
 	json_time(w, "expires_at", s->expires_ms);
 	json_time(w, "idle_expires_at", s->idle_ms);
+	jsonw_kv_bool(w, "pending", s->pending);
 	jsonw_kv_bool(w, "current", current);
 	jsonw_obj_end(w);
 }
@@ -67,6 +72,24 @@ static bool
 all_of(const struct session *s)
 {
 	return s == NULL || strcmp(s->role, "administrator") == 0;
+}
+
+/* Tells whether this login may end the logins of a person of that name. Only
+ * names of an issuer have an @. */
+static bool
+may_end(const struct session *s, const char *username)
+{
+	return s == NULL || s->by == SESSION_BY_PASSWORD ||
+	    sessions_proven(s, now_boot_ms()) || strchr(username, '@') != NULL;
+}
+
+static void
+refuse_unproven(struct ipc_peer *peer, uint64_t request)
+{
+	(void)ipc_refuse(peer, request, FAILURE_PROOF_REQUIRED,
+	    "this login by an issuer needs a fresh proof to end the login of a "
+	    "person with a password",
+	    0);
 }
 
 static int
@@ -147,6 +170,10 @@ login_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 			    "there is no such login", 0);
 			return 0;
 		}
+		if (!may_end(s, r->username)) {
+			refuse_unproven(peer, m.request);
+			return 0;
+		}
 		memcpy(username, r->username, sizeof(username));
 		hash = r->token;
 		sessions_end(port->v->sessions, &hash);
@@ -158,6 +185,10 @@ login_end(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 			return 0;
 		}
 		memcpy(username, m.username.p, m.username.n);
+		if (!may_end(s, username)) {
+			refuse_unproven(peer, m.request);
+			return 0;
+		}
 		n = sessions_end_user(port->v->sessions, username, NULL);
 	}
 	if (n > 0)

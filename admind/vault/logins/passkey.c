@@ -86,6 +86,16 @@ passkey_begin_root(struct port *port, struct ipc_peer *peer, uint64_t request,
 }
 
 int
+passkey_on(struct attempt *a)
+{
+	if (a->v->origins[0] != '\0')
+		return 0;
+	attempt_refuse(a, FAILURE_FORBIDDEN,
+	    "passkeys are off: the vault has no passkey_origins");
+	return -1;
+}
+
+int
 passkey_copy(struct attempt *a, struct ipc_bytes from, uint8_t *to, size_t size,
     size_t *n)
 {

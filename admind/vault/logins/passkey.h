@@ -44,6 +44,9 @@ struct attempt *passkey_begin(struct port *, struct ipc_peer *,
 /* Begins an attempt for a person whom root names. NULL: as above. */
 struct attempt *passkey_begin_root(
     struct port *, struct ipc_peer *, uint64_t request, struct ipc_bytes name);
+/* Checks that passkeys are on. 0, or -1: they are off, and the request was
+ * refused. */
+int passkey_on(struct attempt *);
 /* Copies a field of the request into the attempt. 0, or -1: it does not fit,
  * and the request was refused. */
 int passkey_copy(struct attempt *, struct ipc_bytes from, uint8_t *to,

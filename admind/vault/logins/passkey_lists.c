@@ -165,7 +165,7 @@ challenge(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 					     : 0;
 	a = passkey_begin(
 	    port, peer, m.request, m.token, kind == CHALLENGES_LOGIN, &s);
-	if (a == NULL)
+	if (a == NULL || passkey_on(a) == -1)
 		return 0;
 	if (kind == 0 || (kind == CHALLENGES_LOGIN) != s->pending) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS,
@@ -253,12 +253,12 @@ list(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 
 /* ---- PASSKEY_REMOVE ---- */
 
-/* Ends the person's logins but the one that asked: the verifier may be new. */
+/* Ends the person's logins but the one that asked. A thief of the passkey may
+ * have a login, too. */
 static void
 removed(struct attempt *a)
 {
-	if (a->stored_us != 0)
-		(void)sessions_end_user(a->v->sessions, a->username, &a->token);
+	(void)sessions_end_user(a->v->sessions, a->username, &a->token);
 	log_event(LOG_LV_INFO, "passkey_removed", "of %s by %s", a->username,
 	    a->actor);
 	attempt_ok(a);
@@ -271,6 +271,12 @@ remove_found(struct attempt *a)
 	struct passkey *k =
 	    passkeys_find(&op->set, ipc_bytes(op->credential, op->ncredential));
 
+	if (a->ref.role != IPC_ROLE_CTL &&
+	    sessions_find(a->v->sessions, &a->token, now_boot_ms()) == NULL) {
+		attempt_refuse(
+		    a, FAILURE_UNAUTHENTICATED, "the login has ended");
+		return;
+	}
 	if (op->ncredential == 0) {
 		op->set.n = 0; /* root: all */
 	} else if (k == NULL) {

@@ -97,7 +97,7 @@ registered(struct attempt *a)
 	attempt_ok(a);
 }
 
-/* Judges root's code, or else that there is a proof. */
+/* Judges root's code. Without one, enrol() has seen a fresh proof. */
 static int
 may_register(struct attempt *a, const struct session *s, struct err *err)
 {
@@ -106,7 +106,12 @@ may_register(struct attempt *a, const struct session *s, struct err *err)
 
 	if (op->code[0] == '\0') {
 		attempt_copy(op->cap, sizeof(op->cap), ipc_str(s->cap));
-		return fresh_check(s, IPC_PASSKEY_REGISTER, now_boot_ms(), err);
+		/* The proof was by a passkey that is not there any more. */
+		if (!op->by_password && op->set.n == 0)
+			return err_set(err, FAILURE_PASSKEY_REFUSED,
+			    "the first passkey of a person of an issuer needs "
+			    "a code of mcpboxctl passkeys code");
+		return 0;
 	}
 	if (op->by_password || op->set.n > 0)
 		return err_set(err, FAILURE_PASSKEY_REFUSED,
@@ -181,11 +186,12 @@ enrol(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	struct passkey_op *op;
 	struct attempt *a;
 	struct ipc_id id;
+	struct err err;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
 	a = passkey_begin(port, peer, m.request, m.token, false, &s);
-	if (a == NULL)
+	if (a == NULL || passkey_on(a) == -1)
 		return 0;
 	op = a->passkey;
 	id = s->id;
@@ -198,6 +204,13 @@ enrol(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 	}
 	attempt_copy(op->label, sizeof(op->label), m.label);
 	attempt_copy(op->code, sizeof(op->code), m.code);
+	/* before this becomes the one change under way: a login without a
+	 * proof must not hold other changes up */
+	if (m.code.n == 0 &&
+	    fresh_check(s, IPC_PASSKEY_REGISTER, now_boot_ms(), &err) == -1) {
+		refuse(a, "passkey_refused", &err);
+		return 0;
+	}
 	op->kind = CHALLENGES_REGISTER;
 	if (passkey_copy(a, m.client_data, op->client_data,
 		sizeof(op->client_data), &op->nclient) == 0 &&
@@ -219,10 +232,13 @@ used(struct attempt *a)
 
 	if (s == NULL)
 		return;
-	if (s->pending)
-		sessions_complete(all, s, now_boot_ms(), now_us() / 1000);
-	else
+	if (!s->pending) {
 		sessions_prove(all, s, now_boot_ms());
+	} else if (!sessions_complete(all, s, now_boot_ms(), now_us() / 1000)) {
+		attempt_refuse(
+		    a, FAILURE_UNAUTHENTICATED, "the login has ended");
+		return;
+	}
 	if (!op->by_password)
 		sessions_cap(
 		    all, s, op->cap, passkeys_lesser(s->role, op->cap));
@@ -282,7 +298,7 @@ judge(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 		return -1;
 	login = ipc_streq(m.kind, "login");
 	a = passkey_begin(port, peer, m.request, m.token, login, &s);
-	if (a == NULL)
+	if (a == NULL || passkey_on(a) == -1)
 		return 0;
 	op = a->passkey;
 	id = s->id;

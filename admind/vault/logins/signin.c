@@ -12,7 +12,8 @@
  * changes things of admind, which a hostile admind reads and changes without a
  * login. It can't fetch the login itself: it has the hash of the
  * ticket alone, and REDEEM comes from the web process. It can't end the login
- * of a password either: HOLDS and DROP end logins BY_ISSUER alone.
+ * of a password either: HOLDS and DROP end logins BY_ISSUER alone, and so does
+ * a login that it invents, until a passkey proves it (endings.c).
  *
  * The web process brings both halves of the ticket, once. A wrong ticket is 256
  * bits away from a right one for each half, so guesses are not counted.

@@ -96,8 +96,34 @@ clientdata_check(struct ipc_bytes b, bool registers,
 	return 0;
 }
 
+/* Tells whether this is localhost or NAME.localhost, with a port or without. At
+ * no other name do browsers use passkeys by http. */
+static bool
+is_localhost(const char *host, size_t n)
+{
+	static const char name[] = "localhost";
+	const char *colon = memchr(host, ':', n);
+	size_t len = sizeof(name) - 1;
+
+	if (colon != NULL) {
+		for (const char *p = colon + 1; p < host + n; p++)
+			if (*p < '0' || *p > '9')
+				return false;
+		n = (size_t)(colon - host);
+	}
+	return n >= len && memcmp(host + n - len, name, len) == 0 &&
+	    (n == len || host[n - len - 1] == '.');
+}
+
+/*
+ * Any user of this machine may bind [::1] at the port of admind-http, which
+ * listens on 127.0.0.1 (docs/decisions/0084). To a browser a page there has the
+ * same origin as ours at the name localhost. So an origin by http proves
+ * nothing on a machine with other users, and is taken only if the setting says
+ * so.
+ */
 bool
-clientdata_origins_ok(const char *origins)
+clientdata_origins_ok(const char *origins, bool localhost)
 {
 	unsigned count = 0;
 
@@ -108,6 +134,9 @@ clientdata_origins_ok(const char *origins)
 							      : 0;
 
 		if (scheme == 0 || n <= scheme || n > CLIENTDATA_ORIGIN_MAX)
+			return false;
+		if (scheme == 7 &&
+		    !(localhost && is_localhost(p + scheme, n - scheme)))
 			return false;
 		for (size_t i = scheme; i < n; i++)
 			if (strchr("abcdefghijklmnopqrstuvwxyz0123456789.-:[]",

@@ -31,7 +31,8 @@ int clientdata_check(struct ipc_bytes, bool registers,
     const uint8_t challenge[CLIENTDATA_CHALLENGE], const char *origins,
     struct err *);
 /* Returns whether this is a list of 1 to CLIENTDATA_ORIGINS_MAX origins: each
- * http:// or https:// and characters that JSON does not escape. */
-bool clientdata_origins_ok(const char *origins);
+ * https:// and characters that JSON does not escape. With `localhost` also
+ * http:// of the name localhost or of one that ends with .localhost. */
+bool clientdata_origins_ok(const char *origins, bool localhost);
 
 #endif

@@ -56,7 +56,8 @@ struct vault {
 	/* The newest set of passkeys that we saw, of each name. */
 	struct verifiers *passkey_times;
 	struct challenges *challenges;
-	const char *rp_id, *origins; /* of passkeys: see ceremony.h */
+	/* of passkeys: see ceremony.h; empty: passkeys are off */
+	const char *rp_id, *origins;
 	struct tickets tickets;
 	size_t strangers; /* at most ATTEMPT_STRANGERS_MAX */
 	/* The change of an administrator that is under way, or NULL. */

@@ -128,22 +128,34 @@ sessions_add_pending(struct sessions *s, const char *username, const char *role,
 	    unix_ms, token);
 }
 
-/* Ends the person's oldest login if there would be too many now. */
-void
+/* Ends the person's oldest whole login if there would be too many now. A full
+ * table ends none: the login has its row already. */
+bool
 sessions_complete(struct sessions *s, const struct session *what,
     uint64_t boot_ms, uint64_t unix_ms)
 {
-	struct session *r = &s->row[what - s->row];
-	struct session *room = find_row(s, r->username, false, boot_ms);
+	struct session *r = &s->row[what - s->row], *oldest = NULL;
+	size_t whole = 0;
 
-	if (room != NULL && room->live)
-		end(room);
+	if (!r->live || over(r, boot_ms))
+		return false;
+	for (struct session *o = s->row; o < s->row + SESSIONS_MAX; o++) {
+		if (!o->live || o->pending || over(o, boot_ms) ||
+		    strcmp(o->username, r->username) != 0)
+			continue;
+		whole++;
+		if (oldest == NULL || o->serial < oldest->serial)
+			oldest = o;
+	}
+	if (whole >= SESSIONS_PER_USER)
+		end(oldest);
 	r->pending = false;
 	r->expires_ms = unix_ms + s->ttl_ms;
 	r->deadline_ms = boot_ms + s->ttl_ms;
 	r->serial = ++s->serial;
 	sessions_prove(s, r, boot_ms);
 	sessions_touch(s, r, boot_ms, unix_ms);
+	return true;
 }
 
 void

@@ -37,8 +37,9 @@ const struct session *sessions_add(struct sessions *, const char *username,
 const struct session *sessions_add_pending(struct sessions *,
     const char *username, const char *role, const struct session_origin *,
     uint64_t boot_ms, uint64_t unix_ms, char token[SESSIONS_TEXT + 1]);
-/* Makes such a login a whole one, which begins now, and is proven. */
-void sessions_complete(struct sessions *, const struct session *,
+/* Makes such a login a whole one, which begins now, and is proven. false: it
+ * has ended, and nothing changed. */
+bool sessions_complete(struct sessions *, const struct session *,
     uint64_t boot_ms, uint64_t unix_ms);
 /* Notes the most that the proof just given conveys, and lowers the login's role
  * to `role`. */

@@ -25,6 +25,8 @@ with warnings.catch_warnings():  # superseded in newer releases, which have it s
     from jsonschema import RefResolver
 
 DOC = yaml.safe_load((pathlib.Path(__file__).resolve().parents[3] / "docs/openapi.yaml").read_text())
+INSTANCE_SETS = ("admind-vault:passkey_rp_id=localhost", "admind-vault:passkey_origins=http://localhost:8000",
+                 "admind-vault:passkey_localhost=yes")
 OPERATIONS = {(m.upper(), p): op for p, ops in DOC["paths"].items() for m, op in ops.items()}
 #: /health answers 503 only while a process is away (test_early.py).
 #: What connects to another machine is answered in tests/egress.

@@ -12,6 +12,8 @@ from harness.proof import age, boot_ms
 
 CODE = "def main() -> int:\n    return {}\n"
 PASSWORD = "a long password of theirs"
+INSTANCE_SETS = ("admind-vault:passkey_rp_id=localhost", "admind-vault:passkey_origins=http://localhost:8000",
+                 "admind-vault:passkey_localhost=yes")
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,19 @@ from harness.patience import patience
 BUILD = pathlib.Path(os.environ["MCPBOX_BUILD"])
 ADMIND = BUILD / "admind/mcpbox-admind"
 SANDBOXD = BUILD / "sandboxd/mcpbox-sandboxd"
+VAULT = BUILD / "admind/vault/mcpbox-admind-vault"
 EGRESS = BUILD / "sandboxd/egress/mcpbox-sandboxd-egress"
 # The machine that tests need not have our users.
 USERS = {ADMIND: ("gateway_local_user", "gateway_tunnel_user", "web_user"), EGRESS: ("sandboxd_user",),
+         VAULT: ("admind_user", "web_user", "sandboxd_user"),
          SANDBOXD: ("gateway_local_user", "gateway_tunnel_user", "admind_user")}
 GOOD = [
     (ADMIND, "database host=/run/postgresql dbname=mcpbox user=mcpbox_app"),
     (SANDBOXD, "module_index https://index.example.org/simple/"),
     (EGRESS, "never 10.0.0.5,192.0.2.1:5432"),
     (EGRESS, "dns_servers 192.0.2.1,[2001:db8::1]:53"),
+    (VAULT, "passkey_rp_id mcpbox.example\npasskey_origins https://mcpbox.example"),
+    (VAULT, "passkey_rp_id localhost\npasskey_origins http://localhost:8000\npasskey_localhost yes"),
 ]
 BAD = [
     (ADMIND, "database host=db.example.org dbname=mcpbox user=mcpbox_app", "database"),
@@ -28,6 +32,11 @@ BAD = [
     (SANDBOXD, "module_index https://index.example.org/simple/\nmodule_files_hosts a/b", "a/b"),
     (EGRESS, "never 10.0.0.5,nonsense", "nonsense"),
     (EGRESS, "dns_servers 192.0.2.1,nonsense", "dns_servers"),
+    (VAULT, "passkey_origins https://mcpbox.example", "passkey_rp_id"),
+    (VAULT, "passkey_rp_id mcpbox.example", "passkey_origins"),
+    (VAULT, "passkey_rp_id mcpbox.example\npasskey_origins http://mcpbox.example\npasskey_localhost yes",
+     "passkey_origins"),
+    (VAULT, "passkey_rp_id localhost\npasskey_origins http://localhost:8000", "passkey_localhost"),
 ]
 
 

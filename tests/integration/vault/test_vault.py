@@ -42,6 +42,10 @@ def preimage(code=b"def main():\n    return 1\n", server=b"demo", secret_names=(
     return b"mcpbox version 1\0" + tlv(*fields)
 
 
+#: Passkeys of the played authenticator (harness/played/authenticator.py) work.
+PASSKEYS = "passkey_rp_id localhost\npasskey_origins http://localhost:8000\npasskey_localhost yes\n"
+
+
 class Vault:
     """The daemon alone, by number, in directories of its own."""
 
@@ -65,7 +69,7 @@ sandboxd_user {self.uid("sandbox")}
 argon2_memory 8M
 argon2_passes 1
 login_burst 1000
-""".encode(), 0o644, 0)
+{PASSKEYS}""".encode(), 0o644, 0)
         shutil.copy(os.path.join(BUILD, "admind/vault/mcpbox-admind-vault"), self.path("vault"))
         os.chmod(self.path("vault"), 0o755)
         self.log = open(self.path("log"), "wb")

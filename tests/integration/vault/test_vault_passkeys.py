@@ -7,11 +7,12 @@ import struct
 import pytest
 
 from harness.ipc import Peer
+from harness.patience import patience, until
 from harness.played.authenticator import BE, EDDSA, ES256, UP, UV, Passkey, b64
 from harness.proof import age, boot_ms
 from integration.vault import test_vault
 from integration.vault.test_vault import FAILURES, OF_A_LOGIN, PASSWORD, Admind, ask, drain, once, refused
-from integration.vault.test_vault_admins import change
+from integration.vault.test_vault_admins import change, installed
 
 # Its fixtures.
 vault = test_vault.vault
@@ -97,6 +98,22 @@ def enrolled(web, admind, name="rita", alg=ES256):
     return key, token
 
 
+def answered(admind, peer, request):
+    """The answer to a request that was started before, with admind answering meanwhile."""
+    found = []
+
+    def come():
+        drain(admind, 0.05)
+        try:
+            got, m = peer.receive(0.005)
+        except TimeoutError:
+            return False
+        found.append(m)
+        return got == request
+    until(come, 20)
+    return found[-1]
+
+
 def is_pending(web, admind, token):
     """This login can do nothing: no message of a login, and none that admind looks up."""
     for name, fields in OF_A_LOGIN.items():
@@ -140,8 +157,13 @@ def test_a_pending_login_can_log_out(web, admind, people):
     refused(use(web, admind, token, "login", key, asked), "UNAUTHENTICATED")
 
 
-def test_pending_logins_end_none_that_are_whole(web, admind, people):
-    _, whole = enrolled(web, admind)
+def test_pending_logins_end_none_that_are_whole(web, ctl, admind, people):
+    key, whole = enrolled(web, admind)
+    begun = login(web, admind)
+    items = json.loads(ask(ctl, admind, "LOGINS_GET", username="rita")["json"])["items"]
+    assert sorted(i["pending"] for i in items) == [False, True]
+    assert use(web, admind, begun, "login", key)["_"] == "SESSION_INFO"
+    assert ask(web, admind, "WHOAMI", token=whole)["_"] == "SESSION_INFO"
     begun = [login(web, admind) for _ in range(20)]
     assert ask(web, admind, "WHOAMI", token=whole)["_"] == "SESSION_INFO"
     refused(once(web, admind, "PASSKEY_CHALLENGE", token=begun[0], kind="login"), "UNAUTHENTICATED")
@@ -176,6 +198,31 @@ def test_proof(vault, web, admind, people):
     assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD)["passkey"] == 0
 
 
+def test_a_removed_passkey_ends_the_other_logins(web, ctl, admind, people):
+    """A thief logged in with the passkey that is taken away, while another one stays."""
+    lost, token = enrolled(web, admind)
+    assert register(web, admind, token, Passkey())["_"] == "OK"
+    thief = login(web, admind)
+    assert use(web, admind, thief, "login", lost)["_"] == "SESSION_INFO"
+    assert once(web, admind, "PASSKEY_REMOVE", token=token, credential=b64(lost.id))["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=thief), "UNAUTHENTICATED")
+    assert ask(web, admind, "WHOAMI", token=token)["_"] == "SESSION_INFO"
+    assert once(ctl, admind, "PASSKEY_REMOVE", username="rita")["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=token), "UNAUTHENTICATED")
+
+
+def test_a_login_that_ended_meanwhile_removes_nothing(vault, web, admind, people):
+    key, token = enrolled(web, admind)
+    with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
+        request = w.start("PASSKEY_REMOVE", token=token, credential=b64(key.id))
+        while (got := admind.receive(patience(5)))[1]["_"] != "ADMIN_LOOKUP":
+            admind.serve(*got)
+        assert once(web, admind, "LOGOUT", token=token)["_"] == "OK"
+        admind.serve(*got)
+        refused(answered(admind, w, request), "UNAUTHENTICATED")
+    assert ask(web, admind, "LOGIN", username="rita", password=PASSWORD)["passkey"] == 1
+
+
 WRONG = {
     "another origin": (lambda k: None, {"origin": "http://localhost:8001"}),
     "a page of a stranger": (lambda k: None, {"origin": "https://evil.example"}),
@@ -206,6 +253,47 @@ def test_wrong_assertions(web, admind, people, name):
     told = admind.events[-1][0]
     assert told == ("passkey_cloned" if "counter" in name else "passkey_refused")
     assert is_pending(web, admind, token) and admind.sets["rita"] == before
+
+
+def test_a_login_without_a_proof_holds_no_change_up(vault, web, ctl, admind, people):
+    """It is refused before admind is asked, so that a slow answer holds up nobody's change."""
+    since = boot_ms()
+    token = login(web, admind)
+    age(vault.process.pid, token, since)
+    with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
+        refused(w.call("PASSKEY_REGISTER", token=token, label="x"), "PROOF_REQUIRED")
+    assert change(ctl, admind, "role", "vic", role="reviewer")["_"] == "OK"
+
+
+def test_malformed_answers_are_counted():
+    """As wrong ones are: each costs the vault a look at the set."""
+    with installed() as (v, admind, web, _):
+        token, key = login(web, admind, "admin"), Passkey()
+
+        def malformed():
+            client, _ = key.create(options(web, admind, token, "register"))
+            m = once(web, admind, "PASSKEY_REGISTER", token=token, label="x", client_data=client, attestation=b"\xff")
+            return m["failure"] == FAILURES["RATE_LIMITED"] or not refused(m, "INVALID_PARAMS")
+        until(malformed)
+
+
+def test_passkeys_are_off_without_an_origin():
+    """As an installation begins: nobody on [::1] has the origin of a page of ours."""
+    with installed() as (v, admind, web, ctl):
+        v.stop()
+        with open(v.path("conf"), encoding="ascii") as f:
+            conf = f.read()
+        v.write("conf", conf.replace(test_vault.PASSKEYS, "").encode(), 0o644, 0)
+        v.start()
+        with (Admind.open(test_vault.table, v, "admind", "admind-vault", "admind") as a,
+              Peer.open(test_vault.table, v, "adminweb", "admind-vault", "http") as w):
+            a.admins = admind.admins
+            token = login(w, a, "admin")
+            for name, fields in (("PASSKEY_CHALLENGE", {"kind": "register"}), ("PASSKEY_CHALLENGE", {"kind": "proof"}),
+                                 ("PASSKEY_REGISTER", {"label": "x"}), ("PASSKEY_ASSERT", {"kind": "proof"})):
+                m = once(w, a, name, token=token, **fields)
+                assert refused(m, "FORBIDDEN") and "passkey_origins" in m["message"]
+            assert json.loads(once(w, a, "PASSKEYS_GET", token=token)["json"])["items"] == []
 
 
 def test_wrong_registrations(web, admind, people):
@@ -323,6 +411,28 @@ def test_a_new_password_keeps_the_second_factor(web, ctl, admind, people):
             "UNAUTHENTICATED")
 
 
+def test_a_password_change_that_began_before_the_first_passkey(vault, web, admind, people):
+    """Its verifier has no handle; sealing that again would take the second factor away. Passwords
+    that are hashed before it make its way long, so that the passkey comes meanwhile."""
+    token, other, key = login(web, admind), login(web, admind, "vic"), Passkey()
+    asked = options(web, admind, token, "register")
+    with Peer.open(test_vault.table, vault, "adminweb", "admind-vault", "http") as w:
+        for _ in range(14):
+            w.start("PROVE", token=other, password=PASSWORD)
+        request = w.start("PASSWORD", token=token, old=PASSWORD, new=PASSWORD + "2")
+        for _ in range(15):
+            while (got := admind.receive(patience(5)))[1]["_"] != "ADMIN_LOOKUP":
+                admind.serve(*got)
+            admind.serve(*got)
+        m = register(web, admind, token, key, asked)
+        late = answered(admind, w, request)
+    if m["_"] != "OK":      # the password was quicker
+        refused(m, "BUSY")
+        assert late["_"] == "OK" and register(web, admind, token, key)["_"] == "OK"
+    new = PASSWORD + "2" if late["_"] == "OK" else PASSWORD
+    assert ask(web, admind, "LOGIN", username="rita", password=new)["passkey"] == 1
+
+
 def test_who_makes_another_gives_no_passkey_away(web, admind, people):
     _, boss = enrolled(web, admind, "admin")
     assert change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss,
@@ -431,8 +541,67 @@ def test_a_person_of_an_issuer(vault, web, ctl, admind, people):
     admind.hide, third = True, signed_in()
     refused(once(web, admind, "PASSKEY_CHALLENGE", token=third, kind="register"), "FORBIDDEN")
     admind.hide = False
-    # root takes all away, and a code begins again
+    # root takes all away: the person's logins end, and a code begins again
     assert once(ctl, admind, "PASSKEY_REMOVE", username="jo@corp")["_"] == "OK"
     assert admind.sets["jo@corp"] != b""
+    for gone in (token, again, third):
+        refused(ask(web, admind, "WHOAMI", token=gone), "UNAUTHENTICATED")
+    third = signed_in()
     assert register(web, admind, third, Passkey(), code=fresh)["_"] == "OK"
     assert ask(web, admind, "WHOAMI", token=third)["role"] == "administrator"
+
+
+def test_who_loses_all_passkeys_registers_none_without_a_code(vault, web, ctl, admind, people):
+    """The proof of a passkey that is gone lets no further one in: also not the thief's own."""
+    since = boot_ms()
+    token, key = of_issuer(vault, login(web, admind, "admin"), since, "admin", "al@corp"), Passkey()
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="al@corp", role="reviewer")["device"]
+    assert register(web, admind, token, key, code=code)["_"] == "OK"
+    assert once(web, admind, "PASSKEY_REMOVE", token=token, credential=b64(key.id))["_"] == "OK"
+    refused(register(web, admind, token, Passkey()), "PASSKEY_REFUSED")
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="al@corp", role="viewer")["device"]
+    assert register(web, admind, token, Passkey(), code=code)["_"] == "OK"
+
+
+def test_a_person_of_an_issuer_changes_administrators_by_a_passkey(vault, web, ctl, admind, people):
+    """Without a password, and without a hash for one: the proof is the passkey's."""
+    since = boot_ms()
+    token, key = of_issuer(vault, login(web, admind, "admin"), since, "admin", "cy@corp"), Passkey()
+    make = {"role": "viewer", "new": PASSWORD, "token": token}
+    refused(once(web, admind, "ADMIN_CHANGE", change="create", username="nina", password="", **make), "PROOF_REQUIRED")
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="cy@corp", role="administrator")["device"]
+    assert register(web, admind, token, key, code=code)["_"] == "OK"
+    lookups = admind.seen.count(b"'ADMIN_LOOKUP'")
+    refused(once(web, admind, "PASSWORD", token=token, old=PASSWORD, new=PASSWORD + "2"), "FORBIDDEN")
+    refused(change(web, admind, "create", "nina", password=PASSWORD, **make), "FORBIDDEN")
+    assert admind.seen.count(b"'ADMIN_LOOKUP'") == lookups and "nina" not in admind.admins
+    assert change(web, admind, "create", "nina", password="", **make)["_"] == "OK"
+    assert admind.stores[-1] == ("create", "nina", "viewer", "cy@corp")
+    assert ask(web, admind, "LOGIN", username="nina", password=PASSWORD)["passkey"] == 0
+    key, _ = enrolled(web, admind, "nina")
+    assert change(web, admind, "role", "nina", role="reviewer", token=token, password="")["_"] == "OK"
+    assert ask(web, admind, "LOGIN", username="nina", password=PASSWORD)["passkey"] == 1
+    assert change(web, admind, "delete", "nina", token=token, password="")["_"] == "OK"
+    # a password's administrator still gives the own one
+    boss = login(web, admind, "admin")
+    refused(change(web, admind, "create", "nina", role="viewer", new=PASSWORD, token=boss, password=""), "BAD_LOGIN")
+
+
+def test_an_unproven_login_of_an_issuer_ends_no_login_of_a_password(vault, web, ctl, admind, people):
+    """admind can invent such a login, as an administrator's: it throws nobody with a password out."""
+    def signed_in(name):
+        since = boot_ms()
+        return of_issuer(vault, login(web, admind, "admin"), since, "admin", name)
+
+    rita, token, other = login(web, admind), signed_in("di@corp"), signed_in("ed@corp")
+    logins = json.loads(ask(ctl, admind, "LOGINS_GET")["json"])["items"]
+    ids = {i["username"]: bytes.fromhex(i["id"].replace("-", "")) for i in logins}
+    for fields in ({"username": "rita"}, {"login": ids["rita"]}):
+        refused(once(web, admind, "LOGIN_END", token=token, **fields), "PROOF_REQUIRED")
+    assert ask(web, admind, "WHOAMI", token=rita)["_"] == "SESSION_INFO"
+    assert once(web, admind, "LOGIN_END", token=token, login=ids["ed@corp"])["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=other), "UNAUTHENTICATED")
+    code = once(ctl, admind, "PASSKEY_CODE_MAKE", username="di@corp", role="administrator")["device"]
+    assert register(web, admind, token, Passkey(), code=code)["_"] == "OK"
+    assert once(web, admind, "LOGIN_END", token=token, username="rita")["_"] == "OK"
+    refused(ask(web, admind, "WHOAMI", token=rita), "UNAUTHENTICATED")

@@ -408,19 +408,26 @@ client_data(void **state)
 static void
 origins(void **state)
 {
-	static const char *const good[] = {"http://localhost:8000",
-	    "https://a.example,http://localhost:8000", "https://[::1]:1"};
+	static const char *const good[] = {
+	    "https://a,https://b", "https://[::1]"};
+	static const char *const local[] = {
+	    "https://a.example,http://localhost", "http://a.localhost:1"};
 	static const char *const bad[] = {"", "localhost", "http://",
-	    "http://a.example/", "http://A.example", "http://a b", "ftp://a",
-	    "http://a,", ",http://a", "http://a,,http://b", "http://a\"",
-	    "http://a,http://a,http://a,http://a,http://a,http://a,http://a,"
-	    "http://a,http://a"};
+	    "https://a.example/", "https://A.example", "https://a b", "ftp://a",
+	    "https://a,", ",https://a", "https://a,,https://b", "https://a\"",
+	    "https://a,https://a,https://a,https://a,https://a,https://a,"
+	    "https://a,https://a,https://a", /* by http at no such name: */
+	    "http://a.example", "http://[::1]:8000", "http://xlocalhost",
+	    "http://localhost:1:localhost.example", "http://a:localhost"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_true(clientdata_origins_ok(good[i]));
+	for (int i = 0; i < 2; i++) {
+		assert_true(clientdata_origins_ok(good[i], false));
+		assert_true(clientdata_origins_ok(local[i], true));
+		assert_false(clientdata_origins_ok(local[i], false));
+	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (clientdata_origins_ok(bad[i]))
+		if (clientdata_origins_ok(bad[i], true))
 			fail_msg("'%s' is accepted", bad[i]);
 }
 

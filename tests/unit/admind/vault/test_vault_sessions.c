@@ -322,6 +322,50 @@ pending(void **state)
 	sessions_free(s);
 }
 
+/* A login that becomes whole has its row: also in a full table it ends no other
+ * one, unless the person has too many. One that is over stays so. */
+static void
+completed(void **state)
+{
+	struct sessions *s = sessions_new(10 * SESSIONS_PENDING_MS, 1u << 30);
+	char first[SESSIONS_TEXT + 1], token[SESSIONS_TEXT + 1], name[16];
+	const struct session *r;
+	struct ipc_hash f, h;
+
+	(void)state;
+	assert_non_null(sessions_add(s, "admin", "reviewer",
+	    SESSION_BY_PASSWORD, NULL, NOW, UNIX, first));
+	f = hash_of(first);
+	for (int i = 0; i < SESSIONS_MAX - 2; i++) {
+		snprintf(name, sizeof(name), "user%d", i);
+		assert_non_null(sessions_add(s, name, "viewer",
+		    SESSION_BY_PASSWORD, NULL, NOW, UNIX, token));
+	}
+	assert_non_null(r = sessions_add_pending(
+			    s, "admin", "reviewer", NULL, NOW, UNIX, token));
+	h = hash_of(token);
+	assert_false(sessions_complete(s, r, NOW + SESSIONS_PENDING_MS, UNIX));
+	assert_true(r->pending);
+	assert_true(sessions_complete(s, r, NOW + 1, UNIX));
+	assert_non_null(sessions_find(s, &f, NOW + 1));
+	assert_non_null(sessions_find(s, &h, NOW + 1));
+	sessions_free(s);
+
+	s = sessions_new(10 * SESSIONS_PENDING_MS, 1u << 30);
+	for (int i = 0; i < SESSIONS_PER_USER; i++)
+		assert_non_null(
+		    sessions_add(s, "admin", "reviewer", SESSION_BY_PASSWORD,
+			NULL, NOW, UNIX, i == 0 ? first : token));
+	f = hash_of(first);
+	assert_non_null(r = sessions_add_pending(
+			    s, "admin", "reviewer", NULL, NOW, UNIX, token));
+	h = hash_of(token);
+	assert_true(sessions_complete(s, r, NOW + 1, UNIX));
+	assert_null(sessions_find(s, &f, NOW + 1));
+	assert_non_null(sessions_find(s, &h, NOW + 1));
+	sessions_free(s);
+}
+
 int
 main(void)
 {
@@ -335,6 +379,7 @@ main(void)
 	    cmocka_unit_test(listed),
 	    cmocka_unit_test(proven),
 	    cmocka_unit_test(pending),
+	    cmocka_unit_test(completed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
