@@ -476,7 +476,8 @@ proof(void **state)
 	static const char me[] = "/api/me", path[] = "/api/proof",
 			  many[] = "/api/approvals/bulk",
 			  yes[] = "/api/approvals/" UNPROVEN "/approve",
-			  good[] = "{\"password\":\"pass word\"}";
+			  good[] = "{\"password\":\"pass word\"}",
+			  wrong[] = "{\"no_such\":1}";
 	char fields[512], body[512];
 
 	(void)state;
@@ -490,11 +491,21 @@ proof(void **state)
 	snprintf(body, sizeof(body), BULK(PENDING, UNPROVEN), hash, hash);
 	expect(http("POST", many, LOGIN JSON, body), 200, "\"failed\":1}");
 	assert_non_null(strstr(answer, "\"failure_mode\":\"proof_required\""));
+	/* What outlives the login is refused before its body is read. */
+	expect(http("POST", "/api/keys", LOGIN JSON, wrong), 403,
+	    "proof_required");
+	assert_non_null(strstr(answer, "at most five minutes old"));
+	expect(http("POST", "/api/tokens", LOGIN JSON, wrong), 403,
+	    "proof_required");
 	/* Both halves, and nothing but the right password. */
 	expect(http("POST", path, COOKIE JSON, good), 401, "unauthenticated");
 	expect(http("POST", path, LOGIN JSON, good), 204, "HTTP/1.1 204");
 	expect(http("GET", me, LOGIN, NULL), 200, "\"proof_until\":\"2");
 	expect(http("POST", yes, fields, NULL), 200, "\"approved\"");
+	expect(http("POST", "/api/keys", LOGIN JSON, wrong), 400,
+	    "unknown member");
+	expect(http("POST", "/api/tokens", LOGIN JSON, wrong), 400,
+	    "unknown member");
 }
 
 static void
