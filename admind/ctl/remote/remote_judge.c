@@ -9,9 +9,9 @@ enum { DAY_S = 24 * 3600, DATE_LEN = 32 };
 
 static const char passes[] =
     "Let the proxy pass /mcp, /.well-known/oauth-protected-resource and "
-    "/.well-known/oauth-protected-resource/mcp to the tunnel's socket "
-    "(contrib/nginx, contrib/cloudflared; remote add --out DIR writes the "
-    "file).";
+    "/.well-known/oauth-protected-resource/mcp, and for endpoints the paths "
+    "below /mcp, to the tunnel's socket (contrib/nginx, contrib/cloudflared; "
+    "remote add --out DIR writes the file).";
 
 void
 remote_judge_row(struct remote_row *r, enum remote_verdict verdict,

@@ -5,17 +5,17 @@
  *
  * - A registration makes a factor that outlives the login. It needs a fresh
  *   proof: of a password, or of a passkey that is there. The first passkey of
- * an issuer's person needs root's code instead, since admind could invent such
- * a login. The new passkey then conveys at most the role of the code, and
- * further ones no more than the passkey that proved.
+ *   an issuer's person needs root's code instead, since admind could invent
+ *   such a login. The new passkey then conveys at most the role of the code,
+ *   and further ones no more than the passkey that proved.
  * - An assertion makes a pending login whole, or proves a whole one. The
  *   challenge is of this login and this purpose, so an assertion for a proof
  *   completes no login, and no other login's.
  *
  * The challenge is gone after the first answer, right or wrong. A wrong answer
- * counts against the login, as a wrong password does. Each answer
- * ends with a row in the audit log: that of a change is in its transaction,
- * before the login gains anything.
+ * counts against the login, as a wrong password does. Each answer ends with a
+ * row in the audit log: that of a change is in its transaction, before the
+ * login gains anything.
  */
 #include <string.h>
 

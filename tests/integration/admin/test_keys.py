@@ -42,6 +42,7 @@ OPEN = {
         GET /api/tokens/{id}
         GET /api/keys
         GET /api/access
+        GET /api/endpoints
         GET /api/identities
         GET /api/executions
         GET /api/executions/stats
@@ -72,7 +73,9 @@ OPEN = {
 }
 OPEN = {tuple(line.split()): scope for scope, text in OPEN.items() for line in text.splitlines()}
 # Nobody is asked who he is.
-PUBLIC = {("GET", "/"), ("GET", "/health"), ("POST", "/api/login"), ("GET", "/api/oauth/callback")}
+PUBLIC = {("GET", "/"), ("GET", "/health"), ("POST", "/api/login"), ("GET", "/api/oauth/callback"),
+          ("GET", "/api/signin"), ("POST", "/api/signin/begin"), ("GET", "/api/signin/callback"),
+          ("POST", "/api/signin/finish")}
 
 
 def table():
