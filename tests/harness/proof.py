@@ -11,7 +11,7 @@ from harness.place import SRC
 
 def proof_ms():
     """SESSIONS_PROOF_MS, as the vault has it."""
-    with open(os.path.join(SRC, "admind/vault/people/sessions.h"), encoding="ascii") as f:
+    with open(os.path.join(SRC, "admind/vault/people/session.h"), encoding="ascii") as f:
         factors = re.search(r"SESSIONS_PROOF_MS = ([0-9* ]+)", f.read()).group(1)
     ms = 1
     for factor in factors.split("*"):
