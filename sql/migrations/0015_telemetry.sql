@@ -28,17 +28,18 @@ CREATE TABLE telemetry_state (
 INSERT INTO telemetry_state DEFAULT VALUES;
 
 -- Fills the queue from now on, or empties it. A forged row of a document may fill
--- a queue that nobody reads, up to its bound.
+-- a queue that nobody reads, up to its bound. The queue comes before the state, as
+-- in telemetry_take() and telemetry_end(): neither waits for one that waits for it.
 CREATE FUNCTION telemetry_follow() RETURNS trigger
 LANGUAGE plpgsql SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	wanted boolean := coalesce(json_typeof(NEW.document::json -> 'telemetry') = 'object',
 	    false);
 BEGIN
-	UPDATE telemetry_state SET queued = wanted WHERE queued <> wanted;
-	IF FOUND AND NOT wanted THEN
+	IF NOT wanted THEN
 		DELETE FROM telemetry_queue;
 	END IF;
+	UPDATE telemetry_state SET queued = wanted WHERE queued <> wanted;
 	RETURN NULL;
 END $$;
 

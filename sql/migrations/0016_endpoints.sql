@@ -46,7 +46,10 @@ $$;
 -- now: of serving versions on running servers. At most p_names of a kind are
 -- listed; the counts are whole. p_allow, p_deny: of the reader's token (null:
 -- everything). "missing" are renamed tools that nothing serves. "hidden" are
--- tools that have no name there, because it was given to another.
+-- tools that have no name there, because it was given to another. A reader whose
+-- token is limited hears of no name that the token does not permit. So he is not
+-- told of a missing name that no tool has or had, since no pattern can be asked
+-- about it, nor of an endpoint that has nothing for him.
 CREATE FUNCTION endpoint_rows(p_allow text, p_deny text, p_names bigint)
 RETURNS TABLE (item text, name text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
@@ -100,7 +103,14 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 		FROM tool_names n JOIN tools t ON t.id = n.tool_id
 		JOIN servers s ON s.id = t.server_id AND s.status = 'running'
 		WHERE n.exposed_name = w ->> 'tool' AND t.enabled
-		    AND t.serving_version IS NOT NULL)) r
+		    AND t.serving_version IS NOT NULL)
+	    AND (p_allow IS NULL OR EXISTS (SELECT 1
+		FROM tool_names n JOIN tools t ON t.id = n.tool_id
+		JOIN servers s ON s.id = t.server_id
+		WHERE n.exposed_name = w ->> 'tool'
+		    AND token_permits(p_allow, p_deny, w ->> 'tool', s.name, t.name)))) r
+	WHERE p_allow IS NULL OR o.ntools + o.nprompts + o.nresources
+	    + json_array_length(o.hidden) + json_array_length(r.missing) > 0
 $$;
 
 -- mcpbox_list_endpoints. 25 names of a kind keep the result small.

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from database import test_sources as sources
+from database.test_access import NONE, as_new, now_us, read, store  # noqa: F401 (a fixture)
 from database.test_approvals import network, pending, serve, state
 from database.test_database import APP, OWNER, Tool, epoch, one, open_call, server
 from database.test_http import IMPORT, declared
@@ -65,6 +66,12 @@ def held(schema, query, *args):
         assert c.execute(query + " FOR UPDATE", args).fetchall()
         yield
         c.execute("COMMIT")
+
+
+def stores(c, document):
+    """The statement that stores an access document over the one that is stored now."""
+    return ("SELECT mcpbox.access_store(%s, %s, %s, 'ann', 'seal', '{}', '{}', %s)", now_us(), document,
+            hashlib.sha256(document.encode()).digest(), read(c)[1] or NONE)
 
 
 def waiting_version(c, tool, field):
@@ -242,6 +249,29 @@ def test_a_change_takes_the_server_before_the_tool(schema, app, owner, change):
         asked.waits(owner)
         assert owner.execute(TOOL + " FOR UPDATE SKIP LOCKED", (t.id,)).fetchall(), "it has the tool"
     asked.ends()
+
+
+@pytest.mark.parametrize("batch", ["taken", "dropped"])
+def test_a_document_stored_during_a_batch_of_telemetry(schema, app, owner, batch):
+    """The queue before its state: a document that ends telemetry does not hold the state
+    while it waits for a row, and so waits for no batch that counts what it lost."""
+    claim, rows = uuid.uuid4(), [uuid.uuid4() for _ in range(2)]
+    store(app, '{"telemetry": {"endpoint": "https://collector.example"}}')
+    with schema.pg.connect("postgres") as c:
+        c.execute("TRUNCATE mcpbox.telemetry_queue")
+        c.execute("INSERT INTO mcpbox.telemetry_queue (execution, claim) VALUES (%s, NULL), (%s, %s)",
+                  (*rows, claim if batch == "dropped" else None))
+    lost = "SELECT dropped FROM mcpbox.telemetry_state"
+    before, = one(owner, lost)
+    with held(schema, "SELECT 1 FROM mcpbox.telemetry_queue WHERE execution = %s", rows[0]):
+        stored = Asked(schema, *stores(app, "{}"))
+        stored.waits(owner)
+        ended = Asked(schema, *(("SELECT mcpbox.telemetry_end(%s, 'dropped')", claim) if batch == "dropped" else
+                                ("SELECT count(*) FROM mcpbox.telemetry_take(%s, 10)", claim)))
+        ended.ends()        # without waiting for the document
+    stored.ends()
+    assert one(owner, lost) == (before + 1,)
+    assert one(owner, "SELECT count(*) FROM mcpbox.telemetry_queue") == (0,)
 
 
 def test_a_sweep_leaves_what_somebody_closes(schema, app, owner):

@@ -123,7 +123,7 @@ document(struct access_doc *a)
 	    {"administrators", false}, {"endpoints", false},
 	    {"telemetry", false}, {NULL, false}};
 	const struct access_at top = {.v = &a->d->node[0], .root = true};
-	struct access_at resource, issuers, rules, sets, one;
+	struct access_at resource, issuers, rules, sets, endpoints, one;
 	uint32_t n;
 
 	if (!access_object(a, &top, members))
@@ -132,6 +132,7 @@ document(struct access_doc *a)
 	issuers = access_get(a, &top, "issuers");
 	rules = access_get(a, &top, "rules");
 	sets = access_get(a, &top, "permission_sets");
+	endpoints = access_get(a, &top, "endpoints");
 	if (access_text(a, &resource, access_form_resource))
 		tlv_put(a->fields, ACCESS_RESOURCE, resource.v->str,
 		    resource.v->len);
@@ -142,7 +143,7 @@ document(struct access_doc *a)
 		    "there are issuers");
 	for (uint32_t i = 0; i < n; i++) {
 		one = access_entry(a, &issuers, i);
-		access_issuer_read(a, &one, &resource);
+		access_issuer_read(a, &one, &resource, &endpoints);
 		unique(a, &issuers, i, "name");
 		unique(a, &issuers, i, "issuer");
 	}
@@ -160,8 +161,7 @@ document(struct access_doc *a)
 	access_signin_read(a, &top, &issuers);
 	one = access_get(a, &top, "telemetry");
 	telemetry_read(a, &one);
-	one = access_get(a, &top, "endpoints");
-	access_endpoints_read(a, &one, &sets);
+	access_endpoints_read(a, &endpoints, &sets);
 }
 
 void

@@ -55,9 +55,55 @@ form_listener(const uint8_t *p, size_t n)
 	    : "must be \"local\" or \"tunnel\"";
 }
 
+/* Tells whether a text is the address of this endpoint, resource/NAME, one
+ * slash at the end apart. */
+static bool
+is_address(const struct doc_node *text, const struct doc_node *resource,
+    const struct doc_node *name)
+{
+	uint32_t n = text->len;
+
+	if (n > 0 && text->str[n - 1] == '/')
+		n--;
+	return n == resource->len + 1 + name->len &&
+	    memcmp(text->str, resource->str, resource->len) == 0 &&
+	    text->str[resource->len] == '/' &&
+	    memcmp(text->str + resource->len + 1, name->str, name->len) == 0;
+}
+
+/*
+ * Reports audiences that are an endpoint's address. A token with an audience of
+ * its issuer is good everywhere, and one for an endpoint must be good there
+ * alone (jwt_claims.c).
+ */
+static void
+no_endpoint(struct access_doc *a, const struct access_at *at,
+    const struct access_at *resource, const struct access_at *endpoints)
+{
+	const struct doc_node *name;
+	struct access_at one;
+
+	if (resource->v == NULL || resource->v->kind != DOC_STRING ||
+	    endpoints->v == NULL || endpoints->v->kind != DOC_ARRAY)
+		return;
+	for (uint32_t i = 0; i < at->v->count; i++) {
+		one = access_entry(a, at, i);
+		for (uint32_t k = 0; k < endpoints->v->count; k++) {
+			name = doc_get(
+			    a->d, doc_kid(a->d, endpoints->v, k), "name");
+			if (name != NULL && name->kind == DOC_STRING &&
+			    is_address(one.v, resource->v, name))
+				access_fault(a, &one,
+				    "leave it out: tokens for an endpoint are "
+				    "known by its address");
+		}
+	}
+}
+
 static void
 audiences(struct access_doc *a, const struct access_at *at,
-    const struct access_at *resource, struct buf *record)
+    const struct access_at *resource, const struct access_at *endpoints,
+    struct buf *record)
 {
 	static const struct access_list list = {1, ACCESS_AUDIENCES_MAX,
 	    access_form_audience,
@@ -69,6 +115,7 @@ audiences(struct access_doc *a, const struct access_at *at,
 			    resource->v->len);
 	} else if (access_texts(a, at, &list)) {
 		access_put_texts(a, at, record, ISSUER_AUDIENCE);
+		no_endpoint(a, at, resource, endpoints);
 	}
 }
 
@@ -185,7 +232,7 @@ max_age(struct access_doc *a, const struct access_at *at)
 
 void
 access_issuer_read(struct access_doc *a, const struct access_at *issuer,
-    const struct access_at *resource)
+    const struct access_at *resource, const struct access_at *endpoints)
 {
 	static const char *const headers[] = {
 	    "authorization", "cf-access-jwt-assertion", NULL};
@@ -207,7 +254,7 @@ access_issuer_read(struct access_doc *a, const struct access_at *issuer,
 	if (access_text(a, &at, access_form_issuer))
 		tlv_put(&record, ISSUER_URL, at.v->str, at.v->len);
 	at = access_get(a, issuer, "audiences");
-	audiences(a, &at, resource, &record);
+	audiences(a, &at, resource, endpoints, &record);
 	source = access_get(a, issuer, "jwks");
 	fit = access_key_set(a, &source, &keys);
 	at = access_get(a, issuer, "algorithms");

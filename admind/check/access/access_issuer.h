@@ -4,9 +4,9 @@
 
 #include "access_read.h"
 
-/* Checks an issuer and appends its record. resource: the document's; its v is
- * NULL if it is absent. */
+/* Checks an issuer and appends its record. resource, endpoints: the document's;
+ * v is NULL of one that is absent. */
 void access_issuer_read(struct access_doc *, const struct access_at *issuer,
-    const struct access_at *resource);
+    const struct access_at *resource, const struct access_at *endpoints);
 
 #endif

@@ -56,7 +56,9 @@ enum access {
 	ACCESS_READ,
 	/* likewise; we ask the vault, or admind about a key, before we parse a
 	 * body */
-	ACCESS_WRITE
+	ACCESS_WRITE,
+	/* as ACCESS_WRITE, for a login with a fresh proof; no script's key */
+	ACCESS_PROVEN
 };
 
 /* Parameters after '?', checked and decoded; empty if not given. */

@@ -13,6 +13,12 @@
  * the vault does not answer, the login counts as ended, since the vault's
  * logins end with the vault. The last event says why. A stream of a script's
  * key ends with the key likewise, about which admind is asked.
+ *
+ * admind looks up a bound number of keys at once (admind/core/login.c) and
+ * refuses more as BUSY. Any program of this machine can bring that about with
+ * guesses, so BUSY says nothing about this key. It is asked about again,
+ * TAIL_BUSY_MAX times. Only then does the stream end. So a revoked key may
+ * hold its stream some seconds longer under such a load.
  */
 #include <sys/queue.h>
 
@@ -38,7 +44,10 @@ enum {
 	 * load. 16 streams (ACTIVITY_FOLLOWERS_MAX) then cost the vault eight
 	 * table look-ups per second. */
 	TAIL_LOGIN_MS = 2000,
-	TAIL_LOGIN_WAIT_MS = 10 * 1000 /* after this time, the vault hangs */
+	TAIL_LOGIN_WAIT_MS = 10 * 1000, /* after this time, the vault hangs */
+	/* So many times in a row admind may be too busy to judge a stream's
+	 * key: 12 s with TAIL_LOGIN_MS. Guesses hold a place for milliseconds. */
+	TAIL_BUSY_MAX = 5
 };
 
 struct tail {
@@ -49,6 +58,8 @@ struct tail {
 	struct event *timer;    /* until the next look at the login */
 	struct ipc_peer *looking; /* the vault or admind while asked, or NULL */
 	uint64_t look;
+	unsigned looks_busy; /* looks in a row that found admind busy */
+	unsigned asks_busy;  /* likewise of questions for activity */
 	bool calls;
 	bool begun;
 };
@@ -134,18 +145,50 @@ end_told(struct tail *t, enum failure why, const char *message)
 
 /* ---- the login of a stream ---- */
 
+/* Tells whether admind was too busy to judge the key of this stream. */
+static bool
+busy(const struct tail *t, struct ipc_frame *f)
+{
+	struct ipc_refused r;
+
+	return t->call->by_key && f != NULL && f->type == IPC_REFUSED &&
+	    ipc_decode(f, &r, NULL) == 0 && r.failure == FAILURE_BUSY;
+}
+
+/* Goes on with a stream whose login or key is good. If admind was too busy to
+ * tell it of activity, it is asked again, and the client hears of the gap. */
+static void
+good(struct tail *t)
+{
+	static const char gap[] = "{\"type\":\"dropped\",\"count\":0}";
+
+	t->looks_busy = 0;
+	if (!look_later(t) || t->asked != NULL)
+		return;
+	if (httpd_sse_event(t->call->req, NULL, gap, sizeof(gap) - 1))
+		ask_again(t);
+	else
+		end(t);
+}
+
 static void
 looked(void *arg, struct ipc_frame *f, enum failure gone_why)
 {
 	struct tail *t = arg;
 
 	t->looking = NULL;
-	if (t->call->by_key && (f == NULL || f->type != IPC_OK))
+	if (busy(t, f) && t->looks_busy++ < TAIL_BUSY_MAX)
+		(void)look_later(t);
+	else if (busy(t, f))
+		end_told(t, FAILURE_BUSY,
+		    "admind was too busy to look at the key of this stream: "
+		    "open the stream again");
+	else if (t->call->by_key && (f == NULL || f->type != IPC_OK))
 		end_told(t, f == NULL ? gone_why : FAILURE_UNAUTHENTICATED,
 		    "the key of this stream has ended, or admind did not "
 		    "answer: open the stream again with a live key");
 	else if (t->call->by_key)
-		(void)look_later(t);
+		good(t);
 	else if (f == NULL)
 		end_told(t, gone_why,
 		    "the vault did not answer, so the login has ended: log in "
@@ -155,7 +198,7 @@ looked(void *arg, struct ipc_frame *f, enum failure gone_why)
 		    "the login of this stream has ended: log in and open the "
 		    "stream again");
 	else
-		(void)look_later(t);
+		good(t);
 }
 
 static void
@@ -251,11 +294,15 @@ told(void *arg, struct ipc_frame *f, enum failure why)
 			if (!look_later(t))
 				return;
 		}
+		t->asks_busy = 0;
 		if (!put_lines(t, &m))
 			end(t);
 		return;
 	}
 	t->asked = NULL;
+	/* The next good look at the key asks again. */
+	if (t->begun && busy(t, f) && t->asks_busy++ < TAIL_BUSY_MAX)
+		return;
 	if (f != NULL && f->type == IPC_OK) {
 		ask_again(t);
 		return;

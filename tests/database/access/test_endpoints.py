@@ -4,7 +4,7 @@ import json
 import pytest
 
 from database.test_access import as_new, store  # noqa: F401: each test begins without a document
-from database.test_database import one
+from database.test_database import Tool, one
 
 AND = "\n\f\n"
 
@@ -37,6 +37,30 @@ def test_names_without_and_with_a_document(app):
     home = got["endpoints"][1]
     assert home["missing"] == ["x__y"] and home["tools"] == [] and home["listeners"] == ["local"]
     assert got["endpoints"][0]["mode"] == "search" and got["endpoints"][0]["listeners"] == ["local", "tunnel"]
+
+
+def test_a_limited_reader_hears_of_no_other_name(app):
+    """mcpbox_list_endpoints by a token that permits one server."""
+    mine, other = Tool(app).approve(), Tool(app).approve()
+    names = [one(app, "SELECT exposed_name FROM mcpbox.tool_names WHERE tool_id = %s", t.id)[0] for t in (mine, other)]
+    gone = Tool(app)        # with a name, and no version that serves
+    gone_name, = one(app, "SELECT exposed_name FROM mcpbox.tool_names WHERE tool_id = %s", gone.id)
+    said = "SELECT mcpbox.manage_list_endpoints(%s, %s)"
+    store(app, json.dumps({"endpoints": [
+        {"name": "both", "allow": names},
+        {"name": "others", "allow": [names[1]]},
+        {"name": "lost", "allow": ["*"], "rename": [{"tool": gone_name, "as": "z"}, {"tool": "never__was", "as": "y"}]},
+        {"name": "nothing", "allow": []}]}))
+    every = {e["name"]: e for e in json.loads(one(app, said, None, None)[0])["endpoints"]}
+    assert sorted(every) == ["both", "lost", "nothing", "others"]
+    assert sorted(every["both"]["tools"]) == sorted(names)
+    assert every["lost"]["missing"] == [gone_name, "never__was"]
+    got = json.loads(one(app, said, names[0], "")[0])
+    assert [(e["name"], e["tools"], e["tools_total"], e["missing"]) for e in got["endpoints"]] == [
+        ("both", names[:1], 1, []), ("lost", names[:1], 1, [])] and got["total"] == 2
+    got = json.loads(one(app, said, gone_name, "")[0])
+    assert [(e["name"], e["tools"], e["missing"]) for e in got["endpoints"]] == [("lost", [], [gone_name])]
+    assert json.loads(one(app, said, "*", gone_name)[0])["total"] == 3
 
 
 def test_a_task_that_is_not_there(app):

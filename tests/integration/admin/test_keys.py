@@ -11,6 +11,7 @@ import pytest
 
 from harness.clients.rest import Rest
 from harness.patience import patience
+from integration.admin.test_proof import stale
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PASSWORD = "a long password of tests"
@@ -243,6 +244,17 @@ def test_who_makes_keys(instance, rest, person):
                   {"name": "x", "scopes": ["read"], "actor": "root"}):
         code, _, value = rest.request("POST", "/api/keys", wrong)
         assert (code, value["failure_mode"]) == (400, "invalid_params"), (wrong, value)
+
+
+def test_a_stolen_login_makes_none(instance):
+    """A key would live on; one that is there takes no proof (test_proof.py has API tokens)."""
+    r, name = stale(instance), unique()
+    code, _, value = r.request("POST", "/api/keys", {"name": name, "scopes": ["read"]})
+    assert (code, value["failure_mode"]) == (403, "proof_required")
+    assert instance.psql(f"SELECT count(*) FROM mcpbox.script_keys WHERE name = '{name}'") == [["0"]]
+    r.proves = True
+    script, _ = make(instance, r, "read", name=name)
+    assert script.send("GET", "/api/servers")[0] == 200
 
 
 # ---- how it comes ----

@@ -1,6 +1,7 @@
 """A fresh proof over REST, in the whole suite: a login that was stolen without its password
 approves nothing once its last proof is five minutes old (nobody waits: harness/proof.py)."""
 import json
+import secrets
 
 import pytest
 
@@ -86,6 +87,23 @@ def test_a_stolen_login_changes_no_rule(instance):
         "username": "mallory", "role": "administrator", "new_password": "a long password", "password": instance.password}))
     wants_proof(rest.request("POST", "/api/administrators/admin/delete", {"password": instance.password}))
     assert [a["username"] for a in rest.get("/api/administrators")[2]["items"]] == ["admin"]
+
+
+def test_a_stolen_login_makes_nothing_that_outlives_it(instance):
+    """Neither a script's key nor an API token; to end one needs no proof."""
+    rest, name = stale(instance), "p" + secrets.token_hex(5)
+    bodies = {"/api/keys": {"name": name, "scopes": ["read"]}, "/api/tokens": {"name": name}}
+    for path, body in bodies.items():
+        problem = wants_proof(rest.request("POST", path, body))
+        assert problem["detail"] == "this needs a proof at most five minutes old that you are there"
+        wants_proof(rest.request("POST", path, {"no_such": 1}))     # the body of a stranger is not read
+        assert name not in [x["name"] for x in rest.get(path + "?limit=200")[2]["items"]]
+    assert rest.prove()[0] == 204
+    made = {path: rest.request("POST", path, body) for path, body in bodies.items()}
+    assert {path: answer[0] for path, answer in made.items()} == {"/api/keys": 201, "/api/tokens": 201}
+    other = stale(instance)
+    for path in (f"/api/keys/{name}/revoke", f"/api/tokens/{made['/api/tokens'][2]['id']}/revoke"):
+        assert other.request("POST", path, {"reason": "a test"})[0] == 200
 
 
 def test_many_at_once(instance, mcp):

@@ -147,6 +147,79 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 }
 
+/*
+ * Plays admind for streams of keys. `served` ends after three looks: it is busy
+ * at the first, and as it is asked for activity again after that. At the third
+ * the key is revoked. `unlucky` finds it busy for ever. Each look is told in
+ * the stream first.
+ */
+#define SERVED  "mbk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define UNLUCKY "mbk_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+
+static struct {
+	uint64_t request; /* of the last ACTIVITY_FOLLOW */
+	unsigned follows, looks;
+} streams[2];
+
+static size_t
+stream_of(struct ipc_bytes token)
+{
+	char text[LOGIN_HASH_TEXT + 1];
+	struct ipc_hash h;
+	size_t mark = strlen(SCRIPT_KEY_MARK);
+
+	sha256(UNLUCKY, strlen(UNLUCKY), &h);
+	b64url_encode(&h, sizeof(h), text);
+	return ipc_streq(ipc_bytes(token.p + mark, token.n - mark), text);
+}
+
+static int
+tell(struct ipc_peer *p, size_t of)
+{
+	struct ipc_activity_lines m = {0};
+	char line[64];
+
+	snprintf(line, sizeof(line), "{\"follow\":%u,\"look\":%u}\n",
+	    streams[of].follows, streams[of].looks);
+	m.lines = ipc_str(line);
+	return ipc_answer(p, streams[of].request, IPC_ACTIVITY_LINES, &m);
+}
+
+static int
+stream_message(struct ipc_peer *p, struct ipc_frame *f)
+{
+	struct ipc_activity_follow follow;
+	struct ipc_script_key_check check;
+	struct err e;
+	size_t of;
+
+	if (f->type == IPC_ACTIVITY_FOLLOW) {
+		if (ipc_decode(f, &follow, &e) < 0)
+			return -1;
+		of = stream_of(follow.token);
+		if (++streams[of].follows == 2)
+			return ipc_refuse(p, follow.request, FAILURE_BUSY,
+			    "too many keys", 0);
+		streams[of].request = follow.request;
+		return tell(p, of);
+	}
+	if (ipc_decode(f, &check, &e) < 0)
+		return -1;
+	of = stream_of(check.token);
+	streams[of].looks++;
+	if ((of == 1 || streams[of].looks != 2) && tell(p, of) < 0)
+		return -1;
+	if (of == 0 && streams[of].looks == 1 &&
+	    ipc_answer_ok(p, streams[of].request) < 0)
+		return -1;
+	if (of == 0 && streams[of].looks == 2)
+		return ipc_answer_ok(p, check.request);
+	return ipc_refuse(p, check.request,
+	    of == 0 && streams[of].looks == 3 ? FAILURE_UNAUTHENTICATED
+					      : FAILURE_BUSY,
+	    "no", 0);
+}
+
 static int
 admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 {
@@ -161,6 +234,10 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	char text[512];
 
 	(void)arg;
+	if (f->type == IPC_ACTIVITY_FOLLOW || f->type == IPC_SCRIPT_KEY_CHECK)
+		return stream_message(p, f);
+	if (f->type == IPC_ACTIVITY_LEAVE)
+		return 0;
 	if (f->type == IPC_APPROVAL_GET) {
 		if (ipc_decode(f, &get, &e) < 0)
 			return -1;
@@ -228,6 +305,7 @@ serve(int report)
 	char path[128], address[64] = "";
 	struct err e;
 
+	web.base = base;
 	signal(SIGPIPE, SIG_IGN);
 	log_init("test", LOG_TEXT, LOG_LV_ERR);
 	ipc_hello_set("test", "");
@@ -262,15 +340,14 @@ serve(int report)
 
 static char answer[262144];
 
-/* One request on a connection of its own; returns the status. */
+/* Sends a request on a connection of its own; returns the connection. */
 static int
-http(const char *method, const char *path, const char *fields, const char *body)
+http_send(
+    const char *method, const char *path, const char *fields, const char *body)
 {
 	struct sockaddr_in to = {
 	    .sin_family = AF_INET, .sin_port = htons(port)};
 	char head[4096];
-	size_t n = 0;
-	ssize_t got;
 	int s, len;
 
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -286,13 +363,30 @@ http(const char *method, const char *path, const char *fields, const char *body)
 	len += snprintf(head + len, sizeof(head) - (size_t)len, "\r\n%s",
 	    body != NULL ? body : "");
 	assert_int_equal(write(s, head, (size_t)len), len);
+	return s;
+}
+
+/* Reads the whole answer; returns the status. */
+static int
+http_read(int s)
+{
+	size_t n = 0;
+	ssize_t got;
+
 	while ((got = read(s, answer + n, sizeof(answer) - 1 - n)) > 0)
 		n += (size_t)got;
 	answer[n] = '\0';
 	close(s);
 	if (strncmp(answer, "HTTP/1.1 ", 9) != 0)
-		fail_msg("%s %s: no answer: %s", method, path, answer);
+		fail_msg("no answer: %s", answer);
 	return (int)strtol(answer + 9, NULL, 10);
+}
+
+/* One request on a connection of its own; returns the status. */
+static int
+http(const char *method, const char *path, const char *fields, const char *body)
+{
+	return http_read(http_send(method, path, fields, body));
 }
 
 #define COOKIE "Cookie: mcpbox_session=" HALF
@@ -476,7 +570,8 @@ proof(void **state)
 	static const char me[] = "/api/me", path[] = "/api/proof",
 			  many[] = "/api/approvals/bulk",
 			  yes[] = "/api/approvals/" UNPROVEN "/approve",
-			  good[] = "{\"password\":\"pass word\"}";
+			  good[] = "{\"password\":\"pass word\"}",
+			  wrong[] = "{\"no_such\":1}";
 	char fields[512], body[512];
 
 	(void)state;
@@ -490,11 +585,46 @@ proof(void **state)
 	snprintf(body, sizeof(body), BULK(PENDING, UNPROVEN), hash, hash);
 	expect(http("POST", many, LOGIN JSON, body), 200, "\"failed\":1}");
 	assert_non_null(strstr(answer, "\"failure_mode\":\"proof_required\""));
+	/* What outlives the login is refused before its body is read. */
+	expect(http("POST", "/api/keys", LOGIN JSON, wrong), 403,
+	    "proof_required");
+	assert_non_null(strstr(answer, "at most five minutes old"));
+	expect(http("POST", "/api/tokens", LOGIN JSON, wrong), 403,
+	    "proof_required");
 	/* Both halves, and nothing but the right password. */
 	expect(http("POST", path, COOKIE JSON, good), 401, "unauthenticated");
 	expect(http("POST", path, LOGIN JSON, good), 204, "HTTP/1.1 204");
 	expect(http("GET", me, LOGIN, NULL), 200, "\"proof_until\":\"2");
 	expect(http("POST", yes, fields, NULL), 200, "\"approved\"");
+	expect(http("POST", "/api/keys", LOGIN JSON, wrong), 400,
+	    "unknown member");
+	expect(http("POST", "/api/tokens", LOGIN JSON, wrong), 400,
+	    "unknown member");
+}
+
+/* Guesses keep admind busy, and end no stream of a good key at once. */
+static void
+busy_streams(void **state)
+{
+	static const char path[] = "/api/activity/stream";
+	int served =
+		http_send("GET", path, "Authorization: Bearer " SERVED, NULL),
+	    unlucky =
+		http_send("GET", path, "Authorization: Bearer " UNLUCKY, NULL);
+
+	(void)state;
+	assert_int_equal(http_read(served), 200);
+	/* The second question was refused as busy; the good look asked for the
+	 * third, and said that something may be missing. */
+	assert_non_null(strstr(answer, "{\"follow\":1,\"look\":1}"));
+	assert_non_null(strstr(answer, "{\"type\":\"dropped\",\"count\":0}"));
+	assert_non_null(strstr(answer, "{\"follow\":3,\"look\":2}"));
+	assert_non_null(strstr(answer, "{\"follow\":3,\"look\":3}"));
+	assert_non_null(strstr(answer, "\"failure_mode\":\"unauthenticated\""));
+	assert_int_equal(http_read(unlucky), 200);
+	assert_non_null(strstr(answer, "{\"follow\":1,\"look\":6}"));
+	assert_null(strstr(answer, "\"look\":7"));
+	assert_non_null(strstr(answer, "\"failure_mode\":\"busy\""));
 }
 
 static void
@@ -592,6 +722,7 @@ main(void)
 	    cmocka_unit_test(reads),
 	    cmocka_unit_test(approvals),
 	    cmocka_unit_test(proof),
+	    cmocka_unit_test(busy_streams),
 	    cmocka_unit_test(account),
 	    cmocka_unit_test(throttled),
 	};
