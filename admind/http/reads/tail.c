@@ -46,7 +46,8 @@ enum {
 	TAIL_LOGIN_MS = 2000,
 	TAIL_LOGIN_WAIT_MS = 10 * 1000, /* after this time, the vault hangs */
 	/* So many times in a row admind may be too busy to judge a stream's
-	 * key: 12 s with TAIL_LOGIN_MS. Guesses hold a place for milliseconds. */
+	 * key: 12 s with TAIL_LOGIN_MS. Guesses hold a place for milliseconds.
+	 */
 	TAIL_BUSY_MAX = 5
 };
 

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "crypto.h"
+#include "http_client.h"
+#include "http_streams.h"
 #include "log.h"
 #include "reply.h"
 #include "routes.h"
@@ -32,7 +34,6 @@
 
 static char tmp[] = "/tmp/mcpbox-http-XXXXXX";
 static pid_t child;
-static uint16_t port;
 static struct buf preimage;
 static char hash[HEX32_LEN + 1];
 static uint64_t proof_until_ms; /* the child's */
@@ -147,79 +148,6 @@ vault_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 	}
 }
 
-/*
- * Plays admind for streams of keys. `served` ends after three looks: it is busy
- * at the first, and as it is asked for activity again after that. At the third
- * the key is revoked. `unlucky` finds it busy for ever. Each look is told in
- * the stream first.
- */
-#define SERVED  "mbk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-#define UNLUCKY "mbk_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
-
-static struct {
-	uint64_t request; /* of the last ACTIVITY_FOLLOW */
-	unsigned follows, looks;
-} streams[2];
-
-static size_t
-stream_of(struct ipc_bytes token)
-{
-	char text[LOGIN_HASH_TEXT + 1];
-	struct ipc_hash h;
-	size_t mark = strlen(SCRIPT_KEY_MARK);
-
-	sha256(UNLUCKY, strlen(UNLUCKY), &h);
-	b64url_encode(&h, sizeof(h), text);
-	return ipc_streq(ipc_bytes(token.p + mark, token.n - mark), text);
-}
-
-static int
-tell(struct ipc_peer *p, size_t of)
-{
-	struct ipc_activity_lines m = {0};
-	char line[64];
-
-	snprintf(line, sizeof(line), "{\"follow\":%u,\"look\":%u}\n",
-	    streams[of].follows, streams[of].looks);
-	m.lines = ipc_str(line);
-	return ipc_answer(p, streams[of].request, IPC_ACTIVITY_LINES, &m);
-}
-
-static int
-stream_message(struct ipc_peer *p, struct ipc_frame *f)
-{
-	struct ipc_activity_follow follow;
-	struct ipc_script_key_check check;
-	struct err e;
-	size_t of;
-
-	if (f->type == IPC_ACTIVITY_FOLLOW) {
-		if (ipc_decode(f, &follow, &e) < 0)
-			return -1;
-		of = stream_of(follow.token);
-		if (++streams[of].follows == 2)
-			return ipc_refuse(p, follow.request, FAILURE_BUSY,
-			    "too many keys", 0);
-		streams[of].request = follow.request;
-		return tell(p, of);
-	}
-	if (ipc_decode(f, &check, &e) < 0)
-		return -1;
-	of = stream_of(check.token);
-	streams[of].looks++;
-	if ((of == 1 || streams[of].looks != 2) && tell(p, of) < 0)
-		return -1;
-	if (of == 0 && streams[of].looks == 1 &&
-	    ipc_answer_ok(p, streams[of].request) < 0)
-		return -1;
-	if (of == 0 && streams[of].looks == 2)
-		return ipc_answer_ok(p, check.request);
-	return ipc_refuse(p, check.request,
-	    of == 0 && streams[of].looks == 3 ? FAILURE_UNAUTHENTICATED
-					      : FAILURE_BUSY,
-	    "no", 0);
-}
-
 static int
 admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 {
@@ -235,7 +163,7 @@ admind_message(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 
 	(void)arg;
 	if (f->type == IPC_ACTIVITY_FOLLOW || f->type == IPC_SCRIPT_KEY_CHECK)
-		return stream_message(p, f);
+		return http_streams_message(p, f);
 	if (f->type == IPC_ACTIVITY_LEAVE)
 		return 0;
 	if (f->type == IPC_APPROVAL_GET) {
@@ -337,57 +265,6 @@ serve(int report)
 }
 
 /* ---- the browser ---- */
-
-static char answer[262144];
-
-/* Sends a request on a connection of its own; returns the connection. */
-static int
-http_send(
-    const char *method, const char *path, const char *fields, const char *body)
-{
-	struct sockaddr_in to = {
-	    .sin_family = AF_INET, .sin_port = htons(port)};
-	char head[4096];
-	int s, len;
-
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_true((s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0);
-	assert_int_equal(connect(s, (struct sockaddr *)&to, sizeof(to)), 0);
-	len = snprintf(head, sizeof(head),
-	    "%s %s HTTP/1.1\r\n%s%s\r\nConnection: close\r\n", method, path,
-	    strstr(fields, "Host:") == NULL ? "Host: 127.0.0.1\r\n" : "",
-	    fields);
-	if (body != NULL)
-		len += snprintf(head + len, sizeof(head) - (size_t)len,
-		    "Content-Length: %zu\r\n", strlen(body));
-	len += snprintf(head + len, sizeof(head) - (size_t)len, "\r\n%s",
-	    body != NULL ? body : "");
-	assert_int_equal(write(s, head, (size_t)len), len);
-	return s;
-}
-
-/* Reads the whole answer; returns the status. */
-static int
-http_read(int s)
-{
-	size_t n = 0;
-	ssize_t got;
-
-	while ((got = read(s, answer + n, sizeof(answer) - 1 - n)) > 0)
-		n += (size_t)got;
-	answer[n] = '\0';
-	close(s);
-	if (strncmp(answer, "HTTP/1.1 ", 9) != 0)
-		fail_msg("no answer: %s", answer);
-	return (int)strtol(answer + 9, NULL, 10);
-}
-
-/* One request on a connection of its own; returns the status. */
-static int
-http(const char *method, const char *path, const char *fields, const char *body)
-{
-	return http_read(http_send(method, path, fields, body));
-}
 
 #define COOKIE "Cookie: mcpbox_session=" HALF
 #define HEADER "X-CSRF-Token: " CSRF
@@ -602,31 +479,6 @@ proof(void **state)
 	    "unknown member");
 }
 
-/* Guesses keep admind busy, and end no stream of a good key at once. */
-static void
-busy_streams(void **state)
-{
-	static const char path[] = "/api/activity/stream";
-	int served =
-		http_send("GET", path, "Authorization: Bearer " SERVED, NULL),
-	    unlucky =
-		http_send("GET", path, "Authorization: Bearer " UNLUCKY, NULL);
-
-	(void)state;
-	assert_int_equal(http_read(served), 200);
-	/* The second question was refused as busy; the good look asked for the
-	 * third, and said that something may be missing. */
-	assert_non_null(strstr(answer, "{\"follow\":1,\"look\":1}"));
-	assert_non_null(strstr(answer, "{\"type\":\"dropped\",\"count\":0}"));
-	assert_non_null(strstr(answer, "{\"follow\":3,\"look\":2}"));
-	assert_non_null(strstr(answer, "{\"follow\":3,\"look\":3}"));
-	assert_non_null(strstr(answer, "\"failure_mode\":\"unauthenticated\""));
-	assert_int_equal(http_read(unlucky), 200);
-	assert_non_null(strstr(answer, "{\"follow\":1,\"look\":6}"));
-	assert_null(strstr(answer, "\"look\":7"));
-	assert_non_null(strstr(answer, "\"failure_mode\":\"busy\""));
-}
-
 static void
 account(void **state)
 {
@@ -691,8 +543,8 @@ start(void **state)
 	if (read(fds[0], address, sizeof(address)) != sizeof(address))
 		return -1;
 	close(fds[0]);
-	port = (uint16_t)strtol(strrchr(address, ':') + 1, NULL, 10);
-	return port != 0 ? 0 : -1;
+	http_port = (uint16_t)strtol(strrchr(address, ':') + 1, NULL, 10);
+	return http_port != 0 ? 0 : -1;
 }
 
 static int
@@ -722,7 +574,7 @@ main(void)
 	    cmocka_unit_test(reads),
 	    cmocka_unit_test(approvals),
 	    cmocka_unit_test(proof),
-	    cmocka_unit_test(busy_streams),
+	    cmocka_unit_test(http_streams_busy),
 	    cmocka_unit_test(account),
 	    cmocka_unit_test(throttled),
 	};
