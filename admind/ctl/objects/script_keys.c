@@ -74,7 +74,7 @@ create(const struct ctl *c)
 }
 
 static enum ctl_status
-revoke(const struct ctl *c)
+end_key(const struct ctl *c)
 {
 	const char *reason = c->nwords > 3 ? c->words[3] : c->reason;
 	struct json_object *o = json_object_new_object();
@@ -112,6 +112,6 @@ script_keys_command(const struct ctl *c)
 	if (strcmp(verb, "list") == 0 && c->nwords <= 2)
 		return tables_command(c);
 	if (strcmp(verb, "revoke") == 0 && (c->nwords == 3 || c->nwords == 4))
-		return revoke(c);
+		return end_key(c);
 	return CTL_USAGE;
 }
