@@ -21,7 +21,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	n int;
 BEGIN
-	IF p_change NOT IN ('register', 'remove', 'login', 'proof') THEN
+	IF p_change NOT IN ('register', 'remove', 'login', 'proof', 'cloned') THEN
 		PERFORM fail('invalid_params', 'unknown change');
 	END IF;
 	-- as admin_store() locks it: a change of the password waits
@@ -46,8 +46,9 @@ BEGIN
 		DELETE FROM admin_passkeys WHERE username = p_username;
 	END IF;
 	PERFORM audit_append(p_actor, CASE p_change WHEN 'register' THEN 'passkey_registered'
-	    WHEN 'remove' THEN 'passkey_removed' WHEN 'login' THEN 'login' ELSE 'proof' END,
-	    CASE WHEN p_change IN ('login', 'proof') THEN p_username
+	    WHEN 'remove' THEN 'passkey_removed' WHEN 'cloned' THEN 'passkey_cloned'
+	    ELSE p_change END,
+	    CASE WHEN p_change IN ('login', 'proof', 'cloned') THEN p_username
 	    ELSE 'administrator ' || p_username END, p_detail);
 END $$;
 

@@ -200,6 +200,9 @@ def test_a_copied_device(instance, browser, person):  # noqa: F811
     problem(finish(thief, browser.get(options(thief, "login"))), 403, "passkey_refused")
     problem(thief.get("/api/me"), 401, "unauthenticated")
     assert "passkey_cloned" in [action for action, _ in events(instance, person)]
+    # The copy counts on, past the first device. It opens nothing any more.
+    for _ in range(3):
+        problem(finish(thief, browser.get(options(thief, "login"))), 403, "passkey_refused")
 
 
 def test_the_owner_is_not_verified(instance, browser, person):  # noqa: F811

@@ -246,6 +246,18 @@ used(struct attempt *a)
 	attempt_free(a);
 }
 
+/* Refuses a passkey of which there may be a copy. The row of the audit log is
+ * written. */
+static void
+shut(struct attempt *a)
+{
+	log_event(LOG_LV_WARN, "passkey_cloned", "%s: %s", a->username,
+	    a->passkey->label);
+	attempt_refuse(a, FAILURE_PASSKEY_REFUSED,
+	    "the passkey's counter went back, so there may be a copy of it: it "
+	    "opens nothing any more. Remove it and register another one");
+}
+
 static void
 assert_found(struct attempt *a)
 {
@@ -271,8 +283,17 @@ assert_found(struct attempt *a)
 		return;
 	}
 	if (ceremony_assert(&op->ceremony, &answer, k, &op->set.handle, &count,
-		&cloned, &err) == -1) {
-		refuse(a, cloned ? "passkey_cloned" : "passkey_refused", &err);
+		&cloned, &err) == -1 &&
+	    !cloned) {
+		refuse(a, "passkey_refused", &err);
+		return;
+	}
+	if (cloned) {
+		/* No counter is above this one, so neither the copy nor the
+		 * device gets in with this passkey again. */
+		k->sign_count = UINT32_MAX;
+		memcpy(op->label, k->label, sizeof(op->label));
+		passkey_store(a, "cloned", shut);
 		return;
 	}
 	attempt_right(a);

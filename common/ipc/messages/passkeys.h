@@ -53,7 +53,7 @@ F(S, str, username, "whose, from CTL; empty with a token: one's own") \
 F(S, str, credential, "id in base64url; empty from CTL: all")
 
 #define IPC_FIELDS_passkeys_store(F, S) \
-F(S, str, change, "register, remove, login or proof") \
+F(S, str, change, "register, remove, login, proof or cloned") \
 F(S, str, username, "the person") \
 F(S, str, role, "the administrator's, for which the verifier is sealed; empty without one") \
 F(S, str, actor, "who asked") \
