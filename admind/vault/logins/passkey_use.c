@@ -246,7 +246,7 @@ used(struct attempt *a)
 	attempt_free(a);
 }
 
-/* Refuses a passkey of which there may be a copy. The row of the audit log is
+/* Refuses a passkey that may have been copied. The row of the audit log is
  * written. */
 static void
 shut(struct attempt *a)
