@@ -215,7 +215,7 @@ admit_all(struct admind *a, struct frames *list, struct ipc_bytes fields,
     const char *principal)
 {
 	char ticket[BOUND_TICKET_LEN + 1];
-	struct ipc_authenticate m;
+	struct ipc_authenticate m = {0};
 	struct bound_request rq;
 	struct frames one;
 	struct frame *x;

@@ -273,8 +273,8 @@ escaped(struct buf *out, const void *text, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if ((p[i] >= 'A' && p[i] <= 'Z') ||
 		    (p[i] >= 'a' && p[i] <= 'z') ||
-		    (p[i] >= '0' && p[i] <= '9') ||
-		    memchr("-._~", p[i], 4) != NULL)
+		    (p[i] >= '0' && p[i] <= '9') || p[i] == '-' ||
+		    p[i] == '.' || p[i] == '_' || p[i] == '~')
 			buf_putc(out, (char)p[i]);
 		else
 			buf_putf(out, "%%%02X", p[i]);

@@ -110,7 +110,7 @@ begin(struct link *l, struct ipc_frame *f)
 	struct ipc_signin_begin m;
 	const struct offer *o;
 	struct offers offers;
-	struct ipc_bytes url;
+	struct ipc_bytes url = {0};
 	struct state s = {0};
 	struct buf b;
 	struct err err;

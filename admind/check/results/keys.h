@@ -11,9 +11,6 @@
  * ISSUER_KEY for each usable key, at least one. Else c->summary has the fault
  * of the answer, or the run's own words. */
 void check_keys(struct check *c, struct ipc_bytes result);
-/* Says a failed run's own error: -1 with e. */
-int keys_run_failed(const struct doc *, struct err *e);
-
 /* Sets err to the run's own words, if its answer is an error (isError). Returns
  * -1. */
 int keys_run_failed(const struct doc *, struct err *);

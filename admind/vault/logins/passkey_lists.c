@@ -153,24 +153,27 @@ static int
 challenge(struct port *port, struct ipc_peer *peer, struct ipc_frame *f)
 {
 	struct ipc_passkey_challenge m;
-	enum challenges_kind kind;
+	enum challenges_kind kind = CHALLENGES_PROOF;
+	bool known = true;
 	const struct session *s;
 	struct attempt *a;
 
 	if (ipc_decode(f, &m, NULL) == -1)
 		return -1;
-	kind = ipc_streq(m.kind, "register") ? CHALLENGES_REGISTER
-	    : ipc_streq(m.kind, "login")     ? CHALLENGES_LOGIN
-	    : ipc_streq(m.kind, "proof")     ? CHALLENGES_PROOF
-					     : 0;
+	if (ipc_streq(m.kind, "register"))
+		kind = CHALLENGES_REGISTER;
+	else if (ipc_streq(m.kind, "login"))
+		kind = CHALLENGES_LOGIN;
+	else
+		known = ipc_streq(m.kind, "proof");
 	a = passkey_begin(
 	    port, peer, m.request, m.token, kind == CHALLENGES_LOGIN, &s);
 	if (a == NULL || passkey_on(a) == -1)
 		return 0;
-	if (kind == 0 || (kind == CHALLENGES_LOGIN) != s->pending) {
+	if (!known || (kind == CHALLENGES_LOGIN) != s->pending) {
 		attempt_refuse(a, FAILURE_INVALID_PARAMS,
-		    kind == 0 ? "kind is register, login or proof"
-			      : "this login has its passkey already");
+		    known ? "this login has its passkey already"
+			  : "kind is register, login or proof");
 		return 0;
 	}
 	a->passkey->kind = kind;

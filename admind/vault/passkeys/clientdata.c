@@ -143,8 +143,11 @@ clientdata_origins_ok(const char *origins, bool localhost)
 				p[i]) == NULL)
 				return false;
 		p += n;
-		if (*p == ',' && *++p == '\0')
-			return false;
+		if (*p == ',') {
+			p++;
+			if (*p == '\0')
+				return false;
+		}
 	}
 	return count >= 1 && count <= CLIENTDATA_ORIGINS_MAX;
 }

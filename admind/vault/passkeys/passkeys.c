@@ -166,10 +166,12 @@ take_set(const struct buf *b, struct passkeys *set, uint64_t *time_us)
 	    !take(&f, set->handle.b, sizeof(set->handle.b)) ||
 	    memcmp(set->handle.b, none.b, sizeof(none.b)) == 0)
 		return false;
-	while ((rc = tlv_next(&r, &f)) == 1)
+	while ((rc = tlv_next(&r, &f)) == 1) {
 		if (f.tag != SET_PASSKEY || set->n == PASSKEYS_MAX ||
-		    !take_row(&f, &set->row[set->n++]))
+		    !take_row(&f, &set->row[set->n]))
 			return false;
+		set->n++;
+	}
 	return rc == 0;
 }
 
