@@ -40,7 +40,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 $$;
 
 ---------------------------------------------------------------------------
--- What endpoints have now.
+-- Names that endpoints have now.
 
 -- Returns the endpoints of the stored document, each with the names that it has
 -- now: of serving versions on running servers. At most p_names of a kind are

@@ -150,7 +150,7 @@ def test_use_is_noted_once_a_minute(app, owner):
         assert one(app, USE, digest, "read")[1] == "active"
         used.append(one(app, "SELECT last_used_at FROM mcpbox.script_keys")[0])
     assert used[0] is not None and len(set(used)) == 1
-    # Who holds the row makes no request wait.
+    # A lock of the row makes no request wait.
     owner.execute("BEGIN")
     owner.execute("UPDATE mcpbox.script_keys SET last_used_at = now() - interval '1 hour'")
     app.execute("SET lock_timeout = '5s'")

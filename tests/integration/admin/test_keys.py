@@ -16,7 +16,7 @@ from integration.admin.test_proof import stale
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PASSWORD = "a long password of tests"
 
-# What each scope opens, written by hand: routes.def and admin_action.def must say
+# The routes that each scope opens, written by hand: routes.def and admin_action.def must say
 # the same, and every other route must be closed to all keys.
 OPEN = {
     "read": """GET /api/servers

@@ -82,7 +82,7 @@ endpoints_keep_no_one(void **unused)
 	assert_null(person("oidc:door:bob"));
 }
 
-/* Who is remembered keeps his rights at the endpoint, and their names. */
+/* A remembered person keeps rights and names at the endpoint. */
 static void
 who_is_remembered_stays(void **unused)
 {
