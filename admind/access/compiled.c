@@ -55,7 +55,7 @@ url_ok(struct ipc_bytes b)
 static bool
 same(struct ipc_bytes a, struct ipc_bytes b)
 {
-	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 static int

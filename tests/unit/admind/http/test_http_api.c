@@ -462,7 +462,7 @@ proof(void **state)
 	snprintf(body, sizeof(body), BULK(PENDING, UNPROVEN), hash, hash);
 	expect(http("POST", many, LOGIN JSON, body), 200, "\"failed\":1}");
 	assert_non_null(strstr(answer, "\"failure_mode\":\"proof_required\""));
-	/* What outlives the login is refused before its body is read. */
+	/* A key or token is refused before the body is read. */
 	expect(http("POST", "/api/keys", LOGIN JSON, wrong), 403,
 	    "proof_required");
 	assert_non_null(strstr(answer, "at most five minutes old"));

@@ -90,7 +90,7 @@ test_who_asks_is_kept(void **state)
 	assert_int_equal(lists, 2 * SETS - 1);
 	assert_int_equal(asks("bob"), 200);
 	assert_int_equal(lists, 2 * SETS - 1);
-	/* Who did not come is pushed out. */
+	/* The catalogue that was not asked for is pushed out. */
 	cycles(0, 1);
 	assert_int_equal(lists, 2 * SETS);
 }
