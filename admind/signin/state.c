@@ -21,8 +21,7 @@ mac(const uint8_t key[KEY_LEN], const char *purpose, const struct state *s,
 {
 	uint8_t in[16 + READ + HASH] = {0}, *p = in + 16;
 
-	for (size_t i = 0; i < 16 && purpose[i] != '\0'; i++)
-		in[i] = (uint8_t)purpose[i];
+	memcpy(in, purpose, strnlen(purpose, 16));
 	memcpy(p, s->id.b, ID);
 	p += ID;
 	for (int i = 0; i < 8; i++)
