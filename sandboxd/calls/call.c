@@ -89,6 +89,7 @@ end_call(struct call *c)
 
 	c->held->record = NULL;
 	table_del(&cs->by_id, &c->node);
+	cs->ended++;
 	call_free(c);
 	records_add(cs->records, r);
 }

@@ -132,9 +132,9 @@ void calls_peer_gone(struct calls *, struct ipc_peer *);
 /* Fires the deadlines (CLOCK_BOOTTIME) that passed while the machine slept. */
 void calls_sweep(struct calls *, uint64_t now_ms);
 size_t calls_count(const struct calls *);
+uint64_t calls_ended(const struct calls *); /* since the start */
 bool calls_has(const struct calls *, const struct ipc_id *);
-/* Returns the ms after which a client that was refused as `busy` may try again.
- * They follow from the number of waiting calls and the usual time of a call. */
+/* Returns the ms after which a client refused as `busy` may try again. */
 uint64_t calls_retry_ms(const struct calls *);
 /* Writes the calls' state, then the text `more`, in one line for `systemctl
  * status`. */

@@ -63,6 +63,7 @@ struct calls {
 	TAILQ_HEAD(call_queue, call) queue;
 	unsigned queued;
 	unsigned parked;
+	uint64_t ended;                      /* calls since the start */
 	uint64_t took_us;                    /* the usual time in RUNNING */
 	TAILQ_HEAD(early_list, early) early; /* early.c: oldest first */
 	unsigned nearly;                     /* entries of `early` */

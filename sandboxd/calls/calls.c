@@ -553,6 +553,12 @@ calls_count(const struct calls *cs)
 	return cs->by_id.count;
 }
 
+uint64_t
+calls_ended(const struct calls *cs)
+{
+	return cs->ended;
+}
+
 bool
 calls_has(const struct calls *cs, const struct ipc_id *id)
 {

@@ -11,7 +11,6 @@
  */
 #include <event2/event.h>
 
-#include <malloc.h>
 #include <seccomp.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "doctor.h"
 #include "drain.h"
 #include "early.h"
+#include "heap.h"
 #include "ids.h"
 #include "log.h"
 #include "proc.h"
@@ -32,10 +32,6 @@
 
 enum {
 	SWEEP_MS = 250, /* expiry of contexts, deadlines after a sleep */
-	OWN_MAPPING = 128 * 1024, /* bytes; malloc(3)'s own first value */
-	/* Bytes of freed memory kept while no call runs. A few calls at once
-	 * need so much, so a steady load asks the kernel for no memory. */
-	FREE_KEPT = 512 * 1024,
 };
 
 struct sandboxd {
@@ -49,7 +45,7 @@ struct sandboxd {
 	struct drain drain;
 	struct event *sweep;
 	size_t records_max;
-	size_t gone_back; /* bytes of malloc's free heap without pages */
+	struct heap heap;
 	struct withdrawn withdrawn;
 	struct buf layers;
 };
@@ -401,42 +397,6 @@ on_ctl(struct ipc_peer *p, struct ipc_frame *f, void *arg)
 
 /* --- Start. ------------------------------------------------------------- */
 
-/*
- * Returns the large blocks of a flooding tool to the system when the call ends.
- * Unless glibc is told a threshold, glibc raises the threshold to the largest
- * block seen (up to 32 MiB) and keeps twice as much freed memory. Then a tool
- * would choose how much sandboxd holds at rest (mallopt(3)).
- */
-static void
-large_goes_back(void)
-{
-	if (mallopt(M_MMAP_THRESHOLD, OWN_MAPPING) != 1)
-		log_event(LOG_LV_WARN, "start",
-		    "malloc takes no threshold: memory of a flood is kept");
-}
-
-/*
- * Returns the pages of many small blocks, such as events that waited for a slow
- * gateway, while no call runs. malloc itself keeps these pages if a block that
- * is in use lies above them. malloc counts returned pages as free, so gone_back
- * has their size: they are no reason to trim again.
- */
-static void
-small_goes_back(struct sandboxd *s)
-{
-	size_t unused;
-
-	if (calls_count(s->calls) > 0)
-		return;
-	unused = mallinfo2().fordblks;
-	if (unused > s->gone_back + FREE_KEPT) {
-		(void)malloc_trim(0);
-		s->gone_back = mallinfo2().fordblks;
-	} else if (unused < s->gone_back) {
-		s->gone_back = unused;
-	}
-}
-
 static void
 on_sweep(evutil_socket_t fd, short what, void *arg)
 {
@@ -449,7 +409,8 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 		    s->calls, h, OUTCOME_REFUSED, FAILURE_TIMEOUT);
 	calls_sweep(s->calls, now);
 	runners_sweep(calls_runners(s->calls), now);
-	small_goes_back(s);
+	if (calls_count(s->calls) == 0)
+		heap_rest(&s->heap, calls_ended(s->calls));
 }
 
 static struct ipc_server *
@@ -571,7 +532,7 @@ main(int argc, char **argv)
 	proc_start(&s.proc, "sandboxd", argc, argv);
 	if (closer_start(&e) < 0)
 		log_fatal("closer", "%s", e.text);
-	large_goes_back();
+	heap_start();
 	c = s.proc.conf;
 	settings_calls(c, &cc);
 	s.records_max = (size_t)conf_int(c, "records_max");

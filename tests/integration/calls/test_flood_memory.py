@@ -206,6 +206,25 @@ def test_a_gateway_that_does_not_read(sandbox, admind, gateway, warm):
     assert after < before + MIB // 2, (before, after)
 
 
+def test_memory_that_went_back_goes_back_again(sandbox, admind, gateway, warm):
+    """Events that waited for a gateway which left before its calls ended: the pages
+    are used and freed while calls run, by each round, where the last one's were."""
+    before = held(sandbox)
+    for n in range(3):
+        ids = [admind.held(LOG, listener="tunnel", timeout=60000) for _ in range(FLOODS)]
+        with sandbox.gateway("tunnel") as deaf:
+            for x in ids:
+                deaf.start("RUN", execution=x, arguments=b"{}")
+            assert eventually(lambda: held(sandbox) > before + MIB, 10), "no event waited"
+        for x in ids:
+            admind.peer.send("CANCEL", execution=x, failure=0)
+            admind.record(x)
+        after = at_rest(sandbox, before + MIB // 2)
+        print(f"round {n}: {(after - before) >> 10} KiB stay")
+        assert after < before + MIB // 2, (n, before, after)
+    assert run(gateway, admind.held(ONE))[0] == DONE
+
+
 def test_it_would_be_seen(sandbox, admind, gateway, warm):
     """The measure measures: results that wait for a gateway are held, and show."""
     low = peak(sandbox, reset=True)
