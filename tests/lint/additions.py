@@ -12,8 +12,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "HACKING.md"
-#: Where a name may stand without belonging to it: history, reasons, the page itself.
-APART = re.compile(r"CHANGES\.md|HACKING\.md|docs/FULL-RUN\.md|docs/decisions/.*")
+#: Where a name may stand without belonging to it: history, reasons, the page itself, and the panel, which shows
+#: whatever there is by types that are made of docs/openapi.yaml.
+APART = re.compile(r"CHANGES\.md|HACKING\.md|docs/FULL-RUN\.md|docs/decisions/.*|(?:admind|tests)/panel/.*")
 
 
 def sections(text):
