@@ -15,6 +15,8 @@ void doctor_status_json(struct admind *, struct jsonw *);
 int token_set_message(struct link *, struct ipc_frame *);
 /* script_keys.c: SCRIPT_KEY_CREATE, SCRIPT_KEY_CHECK */
 int script_keys_message(struct link *, struct ipc_frame *);
+/* person_call.c: PERSON_CALL */
+int person_call_message(struct link *, struct ipc_frame *);
 /* SOURCE_RUN and OAUTH_CALLBACK */
 int adminsources_message(struct link *, struct ipc_frame *);
 /* adminkeys.c: ACCESS_REFRESH */

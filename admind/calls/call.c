@@ -141,7 +141,10 @@ void
 call_inner(struct job *j)
 {
 	j->known = true;
-	lookup_run(j);
+	if (inner_is_person(j) && name_is_management(j->tool))
+		j->a->manage(j);
+	else
+		lookup_run(j);
 }
 
 /* ---- 2: the version is known (lookup.c): check the arguments ---- */
@@ -153,6 +156,14 @@ call_check(struct job *j)
 	struct buf both;
 	struct err err;
 
+	/* The request over REST ends long before a person answers. */
+	if (j->confirm && inner_is_person(j)) {
+		job_error(j, FAILURE_FORBIDDEN,
+		    "each call of this tool waits for an approval, and a call "
+		    "from the panel can't wait",
+		    ipc_bytes(NULL, 0));
+		return;
+	}
 	if (judged(j)) {
 		j->a->metrics->remembered++;
 		if (job_enter(j, JOB_CHECKING) == -1)

@@ -27,6 +27,18 @@ inner_may_lack_secrets(const struct job *j)
 	return j->inner != NULL && j->inner->mode == INNER_TOKENS;
 }
 
+bool
+inner_is_person(const struct job *j)
+{
+	return j->inner != NULL && j->inner->mode == INNER_PERSON;
+}
+
+const char *
+inner_change_source(const struct job *j)
+{
+	return inner_is_person(j) ? "manual" : "llm";
+}
+
 static void
 end(struct inner *in, enum failure f, const char *text, struct ipc_bytes body)
 {
@@ -78,6 +90,19 @@ inner_refused(struct job *j, enum failure f, const char *text)
 	in->execution = j->execution;
 	end(in, f == FAILURE_NONE ? FAILURE_INTERNAL : f, text,
 	    ipc_bytes(NULL, 0));
+}
+
+void
+inner_answered(struct job *j)
+{
+	struct inner *in = j->inner;
+
+	if (!inner_is_person(j))
+		return;
+	j->inner = NULL;
+	in->execution = j->execution;
+	end(in, j->is_error ? j->failure : FAILURE_NONE, "",
+	    ipc_bytes(j->body.p, j->body.len));
 }
 
 void

@@ -324,7 +324,7 @@ job_close(struct job *j)
 	    .epoch = j->epoch,
 	    .outcome = j->is_error ? OUTCOME_FAILED : OUTCOME_DONE,
 	    .failure = j->is_error ? j->failure : FAILURE_NONE,
-	    .delivered = j->link->peer != NULL,
+	    .delivered = j->link->peer != NULL || inner_is_person(j),
 	    .started_us = j->created_us,
 	    .ended_us = now_us(),
 	    .result = ipc_bytes(j->body.p, j->body.len)};
@@ -381,6 +381,7 @@ job_result(struct job *j)
 	job_close(j);
 	(void)job_enter(j, JOB_DONE);
 	link_answer(j->link, j->request, IPC_RESULT, &r);
+	inner_answered(j);
 	inner_refused(j, j->failure, "it did not run");
 	job_free(j);
 }
@@ -421,7 +422,7 @@ job_error(struct job *j, enum failure failure, const char *summary,
 		refuse_with_list(j, failure, summary, list);
 		return;
 	}
-	if (j->inner != NULL) {
+	if (j->inner != NULL && !inner_is_person(j)) {
 		job_refuse(j, failure, summary);
 		return;
 	}

@@ -185,7 +185,7 @@ found(void *arg, const struct pg_result *rows, const struct err *err)
 	/* To a token, an object that it may not see looks the same as an object
 	 * that does not exist: no answer tells the two apart. */
 	if (db_nrows(rows) != 1 ||
-	    !(j->inner != NULL
+	    !(j->inner != NULL && !inner_is_person(j)
 		    ? ipc_streq(db_bytes(rows, 0, C_OBJECT), "source")
 		    : object_fits(db_bytes(rows, 0, C_OBJECT), j->method)) ||
 	    !token_permits(j->token, j->tool, db_bytes(rows, 0, C_SERVER),

@@ -132,6 +132,7 @@ static const struct route routes[] = {
     {IPC_TOKEN_REVOKE, token_set_message},
     {IPC_SCRIPT_KEY_CREATE, script_keys_message},
     {IPC_SCRIPT_KEY_CHECK, script_keys_message},
+    {IPC_PERSON_CALL, person_call_message},
 };
 
 static int

@@ -12,6 +12,7 @@
 
 #include "confine.h"
 #include "log.h"
+#include "panel.h"
 #include "problem.h"
 #include "proc.h"
 #include "reads.h"
@@ -255,6 +256,8 @@ main(int argc, char **argv)
 	if (metrics_load(&web, conf_str(proc.conf, "metrics_token_file"), &e) <
 	    0)
 		log_fatal("metrics_token_file", "%s", e.text);
+	if (panel_load(&web, conf_str(proc.conf, "panel"), &e) < 0)
+		log_fatal("panel", "%s", e.text);
 	if (conf_address(proc.conf, "listen", host, sizeof(host), &port) < 0)
 		log_fatal("listen", "the address is not numeric");
 	/* The service manager's listener, else our own. */
@@ -297,6 +300,7 @@ main(int argc, char **argv)
 	if (patience != NULL)
 		event_free(patience);
 	httpd_free(web.httpd);
+	panel_free(&web); /* after the server, which sends its bytes */
 	ipc_client_free(web.admind);
 	ipc_client_free(web.vault);
 	conf_free(proc.conf);

@@ -7,6 +7,7 @@
 #include "crypto.h"
 #include "guard.h"
 #include "log.h"
+#include "panel.h"
 #include "problem.h"
 #include "reads.h"
 #include "reviews.h"

@@ -1,10 +1,8 @@
 /*
  * Management tools that make versions of tools, prompts and resources. Content
- * is only ever written as a new version, so content never changes during or
- * after its review.
+ * is written as a new version alone, so none changes after its review began.
  *
- *  create, update -> (modules) -> (inspected) -> made
- *    -> (command or template checked) -> stored
+ * create, update -> (modules) -> (inspected) -> made -> (checked) -> stored
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "crypto.h"
 #include "draft.h"
 #include "ids.h"
+#include "inner.h"
 #include "json_kv.h"
 #include "management_tools.h"
 #include "step.h"
@@ -137,8 +136,7 @@ subject_of(struct job *j, uint64_t code_bytes, struct subject *what)
 }
 
 /* Makes the pre-image and calls next. Before that, checks that a command fits
- * its schema, or a static prompt its arguments: one of the two may be an old
- * one. */
+ * its schema, or a static prompt its arguments: either may be an old one. */
 static void
 make(struct job *j, struct ipc_bytes inspected, void (*next)(struct job *))
 {
@@ -183,7 +181,7 @@ static const struct db_stmt server_for_tool = {"manage_server_for_tool",
     DB_FAST};
 
 static const struct db_stmt create_tool = {"manage_create_tool",
-    "SELECT mcpbox.create_tool($1::uuid, $2::bytea, $3::text)", DB_SURE};
+    "SELECT mcpbox.create_tool($1::uuid, $2::bytea, $3::text, $4)", DB_SURE};
 
 static void
 create_stored(struct job *j, const struct pg_result *rows)
@@ -207,6 +205,7 @@ create_made(struct job *j)
 	db_p_id(&p, &d->version_id);
 	db_p_bytes(&p, d->preimage.p, d->preimage.len);
 	db_p_str(&p, j->principal);
+	db_p_str(&p, inner_change_source(j));
 	job_query(j, &create_tool, &p, create_stored);
 }
 
@@ -314,7 +313,7 @@ static const struct db_stmt tool_for_update = {"manage_tool_for_update",
 
 static const struct db_stmt add_version = {"manage_add_version",
     "SELECT mcpbox.add_version($1::uuid, $2::bytea, $3::text, $4::text,"
-    " $5::int4)",
+    " $5::int4, $6::text)",
     DB_SURE};
 
 static const struct db_stmt set_enabled = {"manage_set_enabled",
@@ -398,6 +397,7 @@ update_made(struct job *j)
 	db_p_str(&p, j->principal);
 	/* Fields that the arguments leave out were copied from this version. */
 	db_p_i32(&p, d->base);
+	db_p_str(&p, inner_change_source(j));
 	job_query(j, &add_version, &p, update_stored);
 }
 

@@ -121,6 +121,12 @@ void httpd_last(struct httpd_req *);
 void httpd_reply(struct httpd_req *, int status, const char *content_type,
     const void *body, size_t n);
 
+/* httpd_reply for a body that stays as it is until the server is freed: the
+ * rest that a client does not take at once is not copied for each connection.
+ */
+void httpd_reply_kept(struct httpd_req *, int status, const char *content_type,
+    const void *body, size_t n);
+
 /* httpd_reply for a body in up to HTTPD_PARTS_MAX pieces. */
 struct httpd_part {
 	const void *p;

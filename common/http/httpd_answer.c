@@ -116,8 +116,9 @@ put_head(struct httpd_req *r, int status, const char *type, long long length)
 		buf_puts(out, type);
 		buf_puts(out, "\r\n");
 	}
-	/* RFC 9110 section 8.6: no Content-Length with 204. */
-	if (length >= 0 && status != 204) {
+	/* RFC 9110 section 8.6: no Content-Length with 204. With 304 it would
+	 * have to be the length that the answer 200 has. */
+	if (length >= 0 && status != 204 && status != 304) {
 		buf_puts(out, "Content-Length: ");
 		put_number(out, (unsigned long long)length);
 		buf_puts(out, "\r\n");
@@ -135,15 +136,17 @@ put_head(struct httpd_req *r, int status, const char *type, long long length)
 /*
  * Sends the pieces at once, as far as the socket takes them. Nearly always the
  * socket takes all, so the loop need not watch for room. Only the rest goes
- * through the bufferevent, which also finds out about a dead client. -1 without
- * memory.
+ * through the bufferevent, which also finds out about a dead client. kept: the
+ * pieces after the first stay as they are, so their rest is not copied. -1
+ * without memory.
  */
 static int
-send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
+send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n, bool kept)
 {
 	struct evbuffer *out = bufferevent_get_output(r->bev);
 	struct msghdr m = {
 	    .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = n};
+	const uint8_t *rest;
 	ssize_t sent = 0;
 	size_t i, done;
 
@@ -158,8 +161,11 @@ send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
 			done -= iov[i].iov_len;
 			continue;
 		}
-		if (evbuffer_add(out, (const uint8_t *)iov[i].iov_base + done,
-			iov[i].iov_len - done) < 0)
+		rest = (const uint8_t *)iov[i].iov_base + done;
+		if ((kept && i > 0 ? evbuffer_add_reference(out, rest,
+					 iov[i].iov_len - done, NULL, NULL)
+				   : evbuffer_add(
+					 out, rest, iov[i].iov_len - done)) < 0)
 			return -1;
 		done = 0;
 	}
@@ -170,8 +176,8 @@ send_pieces(struct httpd_req *r, const struct iovec *iov, size_t n)
  * the head, because the copy costs less than a second piece in the system
  * call. */
 static int
-send_answer(
-    struct httpd_req *r, const struct httpd_part *part, size_t parts, size_t n)
+send_answer(struct httpd_req *r, const struct httpd_part *part, size_t parts,
+    size_t n, bool kept)
 {
 	struct buf *head = &r->h->head;
 	struct iovec iov[1 + HTTPD_PARTS_MAX];
@@ -190,21 +196,12 @@ send_answer(
 		iov[1 + i].iov_base = (void *)(uintptr_t)part[i].p;
 		iov[1 + i].iov_len = part[i].n;
 	}
-	return send_pieces(r, iov, 1 + parts);
+	return send_pieces(r, iov, 1 + parts, kept);
 }
 
-void
-httpd_reply(struct httpd_req *r, int status, const char *type, const void *body,
-    size_t n)
-{
-	struct httpd_part part = {body, n};
-
-	httpd_reply_parts(r, status, type, &part, n > 0 ? 1 : 0);
-}
-
-void
-httpd_reply_parts(struct httpd_req *r, int status, const char *type,
-    const struct httpd_part *part, size_t parts)
+static void
+reply(struct httpd_req *r, int status, const char *type,
+    const struct httpd_part *part, size_t parts, bool kept)
 {
 	size_t i, n = 0;
 
@@ -216,11 +213,36 @@ httpd_reply_parts(struct httpd_req *r, int status, const char *type,
 	if (r->head_only || status == 204)
 		parts = 0;
 	if (put_head(r, status, type, (long long)n) < 0 ||
-	    send_answer(r, part, parts, n) < 0)
+	    send_answer(r, part, parts, n, kept) < 0)
 		/* Nothing may follow half an answer. */
 		httpd_kill_later(r);
 	else
 		httpd_set_state(r, HTTPD_FLUSH);
+}
+
+void
+httpd_reply_parts(struct httpd_req *r, int status, const char *type,
+    const struct httpd_part *part, size_t parts)
+{
+	reply(r, status, type, part, parts, false);
+}
+
+void
+httpd_reply(struct httpd_req *r, int status, const char *type, const void *body,
+    size_t n)
+{
+	struct httpd_part part = {body, n};
+
+	reply(r, status, type, &part, n > 0 ? 1 : 0, false);
+}
+
+void
+httpd_reply_kept(struct httpd_req *r, int status, const char *type,
+    const void *body, size_t n)
+{
+	struct httpd_part part = {body, n};
+
+	reply(r, status, type, &part, n > 0 ? 1 : 0, true);
 }
 
 void
@@ -257,7 +279,7 @@ httpd_stream_write(struct httpd_req *r, const void *p, size_t n)
 		return !r->slow;
 	iov[0].iov_len = (size_t)snprintf(size, sizeof(size), "%zx\r\n", n);
 	if (evbuffer_get_length(out) + n > HTTPD_OUT_MAX ||
-	    send_pieces(r, iov, 3) < 0) {
+	    send_pieces(r, iov, 3, false) < 0) {
 		httpd_kill_later(r);
 		return false;
 	}
@@ -276,7 +298,7 @@ httpd_stream_end(struct httpd_req *r)
 	if (r->state == HTTPD_DEAD)
 		return;
 	assert(r->state == HTTPD_STREAM);
-	if (!r->head_only && send_pieces(r, &iov, 1) < 0) {
+	if (!r->head_only && send_pieces(r, &iov, 1, false) < 0) {
 		httpd_kill_later(r);
 		return;
 	}

@@ -4,22 +4,51 @@
 #include "reply.h"
 #include "web.h"
 
+/* The policy of data: if a browser shows it, it runs, loads and sends
+ * nothing. */
+static const char data_policy[] =
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'";
+/*
+ * The policy of a file of the panel: it runs the panel's own files and asks
+ * this origin alone. No script of an attribute, of a text or of another place
+ * runs, and no text becomes HTML (the page may make no trusted type). So a
+ * hostile text that a page shows wrongly still does nothing.
+ */
+static const char panel_policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'";
+/* A page could ask a browser for these. The panel needs passkeys alone. */
+static const char panel_permissions[] =
+    "accelerometer=(), autoplay=(), camera=(), display-capture=(), "
+    "encrypted-media=(), fullscreen=(), geolocation=(), gyroscope=(), "
+    "hid=(), idle-detection=(), magnetometer=(), microphone=(), midi=(), "
+    "payment=(), picture-in-picture=(), publickey-credentials-create=(self), "
+    "publickey-credentials-get=(self), screen-wake-lock=(), serial=(), "
+    "usb=(), xr-spatial-tracking=()";
+
 /*
  * Sets the fields of every answer. An answer is data, for this origin's scripts
- * only. It is never cached (a shared profile's back button would show it after
- * logout) or framed, its type is never guessed, and its address is in no
- * Referer. If it is shown, it runs, loads and sends nothing.
+ * only, unless it is a file of the panel. It is never cached (a shared
+ * profile's back button would show it after logout) or framed, its type is
+ * never guessed, and its address is in no Referer.
  */
 void
 reply_headers(struct httpd_req *req)
 {
-	httpd_header(req, "Cache-Control", "no-store");
+	const struct call *c = httpd_data(req);
+	bool panel = c != NULL && c->cache != NULL;
+
+	httpd_header(req, "Cache-Control", panel ? c->cache : "no-store");
+	if (panel)
+		httpd_header(req, "Permissions-Policy", panel_permissions);
 	httpd_header(req, "X-Content-Type-Options", "nosniff");
 	httpd_header(req, "X-Frame-Options", "DENY");
 	httpd_header(req, "Referrer-Policy", "no-referrer");
-	httpd_header(req, "Content-Security-Policy",
-	    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
-	    "form-action 'none'");
+	httpd_header(
+	    req, "Content-Security-Policy", panel ? panel_policy : data_policy);
 	httpd_header(req, "Cross-Origin-Resource-Policy", "same-origin");
 	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
 }

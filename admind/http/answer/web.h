@@ -34,6 +34,8 @@ enum {
 	WEB_SLOW_MS = 100000
 };
 
+struct bundle;
+
 struct web {
 	struct event_base *base;
 	struct ipc_client *admind, *vault;
@@ -42,6 +44,7 @@ struct web {
 	bool ipv6;                     /* we listen on [::1], not 127.0.0.1 */
 	struct ipc_hash metrics_token; /* SHA-256 of the metrics token */
 	bool have_metrics_token;
+	struct bundle *panel; /* NULL: no panel is installed */
 };
 
 /* The rights that a route needs. */
@@ -106,6 +109,9 @@ struct call {
 	void (*work_free)(void *);
 	bool takes_refusals; /* `then` gets REFUSED, too */
 	bool slow;           /* an answer may take WEB_SLOW_MS */
+	/* Cache-Control of a file of the panel, set when it is sent; NULL: the
+	 * answer is data. */
+	const char *cache;
 };
 
 /* call.c. Frees a call whose request was answered or whose client went away. */

@@ -55,6 +55,9 @@ void admin_logins_delete(struct call *);
 void source_discover_post(struct call *);
 void source_import_post(struct call *);
 void openapi_post(struct call *); /* openapi.c */
+/* calls.c */
+void calls_post(struct call *);
+void drafts_post(struct call *);
 void source_authorise_post(struct call *);
 void oauth_callback_get(struct call *);
 

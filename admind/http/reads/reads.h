@@ -20,9 +20,6 @@ void export_get(struct call *);
 void tail_get(struct call *);
 void tail_end_all(void); /* ends all open tails */
 
-/* page.c */
-void page_get(struct call *);
-
 /* metrics.c */
 int metrics_load(struct web *, const char *path, struct err *);
 void metrics_get(struct call *);

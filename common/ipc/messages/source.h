@@ -1,5 +1,5 @@
-/* Requests of people to admind about other MCP servers, OAuth and OpenAPI
- * documents. */
+/* Requests of people to admind about other MCP servers, OAuth, OpenAPI
+ * documents, and calls of their own. */
 #ifndef IPC_MESSAGES_SOURCE_H
 #define IPC_MESSAGES_SOURCE_H
 
@@ -8,7 +8,8 @@
 M(260, SOURCE_RUN, source_run, REQ, WEB|CTL, ADMIND, OPEN, IPC_BLOB_MAX, "list, import from or authorise another MCP server; answered by ADMIN_JSON or REFUSED") \
 M(261, OAUTH_CALLBACK, oauth_callback, REQ, WEB, ADMIND, OPEN, 0, "what a browser brought back from an authorization server; answered by ADMIN_JSON or REFUSED") \
 M(262, CREDENTIAL_STORE, credential_store, REQ, ADMIND, VAULT, OPEN, IPC_BLOB_MAX, "keep the credential that this run of a version sealed for us; answered by OK once SECRET_STORE was") \
-M(263, OPENAPI_IMPORT, openapi_import, REQ, WEB|CTL, ADMIND, OPEN, IPC_BLOB_MAX, "operations of an OpenAPI document as tools, each in the queue; answered by ADMIN_JSON or REFUSED")
+M(263, OPENAPI_IMPORT, openapi_import, REQ, WEB|CTL, ADMIND, OPEN, IPC_BLOB_MAX, "operations of an OpenAPI document as tools, each in the queue; answered by ADMIN_JSON or REFUSED") \
+M(264, PERSON_CALL, person_call, REQ, WEB, ADMIND, OPEN, IPC_BLOB_MAX, "call a tool as this administrator; answered by ADMIN_JSON or REFUSED")
 
 #define IPC_FIELDS_source_run(F, S) \
 F(S, str, token, "SHA-256 of a login token in base64url; empty from CTL") \
@@ -35,6 +36,11 @@ F(S, id, server, "uuid") \
 F(S, str, base_url, "as for CHECK_OPENAPI") \
 F(S, u32, document_len, "likewise") \
 F(S, blob, document_operations, "likewise")
+
+#define IPC_FIELDS_person_call(F, S) \
+F(S, str, token, "SHA-256 of an administrator's login token, in base64url") \
+F(S, str, tool, "an approved tool by the name that clients use, or a management tool that drafts") \
+F(S, blob, arguments, "JSON, an object")
 /* clang-format on */
 
 #endif

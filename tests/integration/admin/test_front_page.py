@@ -1,4 +1,5 @@
-"""GET / of the admin port: a plain page, the same for everybody, until the panel is there."""
+"""GET / of the admin port where no panel is installed: a plain page, the same for everybody.
+test_panel_files.py has the panel's."""
 import html.parser
 import http.client
 
@@ -7,7 +8,10 @@ import pytest
 from harness.clients.rest import Rest
 from harness.patience import patience
 
-PATHS = ("/index.html", "/panel", "//", "/.", "/..", "/api", "/api/", "/favicon.ico", "/%2f", "/health/", "/x")
+#: Also where the build that is tested has a panel.
+INSTANCE_SETS = ("admind-http:panel=-",)
+PATHS = ("/index.html", "/panel", "//", "/.", "/..", "/api", "/api/", "/favicon.ico", "/%2f", "/health/", "/x",
+         "/panel/", "/panel/index.html", "/panel/main-12345678.js")
 
 
 def ask(instance, method="GET", path="/", **headers):
@@ -45,7 +49,7 @@ def test_a_page_to_read(instance):
     page = Page(body.decode())
     assert not set(page.tags) & {"script", "style", "form", "iframe", "img", "link", "object", "base", "svg"}
     assert sorted(page.links) == ["/api/health", "/health"]
-    for word in ("mcpbox", "panel", "mcpboxctl approvals show", "mcpboxctl status", "X-CSRF-Token", "/api/login",
+    for word in ("mcpbox", "-Dpanel=enabled", "admind-http.conf", "mcpboxctl approvals show", "mcpboxctl status", "X-CSRF-Token", "/api/login",
                  "openapi.yaml"):
         assert word in page.words, word
 

@@ -62,6 +62,7 @@ static const struct {
     {IPC_ACCESS_REFRESH, "it has keys fetched again"},
     {IPC_SCRIPT_KEY_CREATE, "admind makes scripts' keys by itself"},
     {IPC_SCRIPT_KEY_CHECK, "it reads"},
+    {IPC_PERSON_CALL, "it makes drafts, and calls what was approved"},
     {IPC_TOKEN_CREATE, "admind makes API tokens by itself"},
     {IPC_TOKEN_REVOKE, "it takes away"},
 };

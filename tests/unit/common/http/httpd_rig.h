@@ -19,6 +19,7 @@ static char address[64];
 static struct httpd_req *waiting; /* the request of /wait */
 static unsigned served, gone, drained;
 static char last_body[64];
+static char kept[3 * 1024 * 1024];             /* the body of /kept */
 static uint64_t first_ms = 200, idle_ms = 250; /* for start() */
 
 static void
@@ -41,6 +42,14 @@ on_request(struct httpd_req *r, void *arg)
 		httpd_sse_comment(r);
 		httpd_sse_event(r, NULL, "", 0);
 		httpd_stream_end(r);
+		return;
+	}
+	if (strcmp(q->path, "/kept") == 0) {
+		httpd_reply_kept(r, 200, "text/plain", kept, sizeof(kept));
+		return;
+	}
+	if (strcmp(q->path, "/known") == 0) {
+		httpd_reply(r, 304, "", NULL, 0);
 		return;
 	}
 	if (strcmp(q->path, "/big") == 0) {

@@ -118,6 +118,56 @@ test_big_answer(void **state)
 	stop();
 }
 
+/* Bytes that stay: each of two clients gets all of them, also the one that
+ * reads only after the other. */
+static void
+test_kept_answer(void **state)
+{
+	struct lc a, b;
+	size_t body;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kept); i++)
+		kept[i] = (char)('a' + i % 23);
+	start(10, 10);
+	a = lc_open(address);
+	b = lc_open(address);
+	lc_sends(&a, base, GET("/kept") GET("/after"));
+	lc_sends(&b, base, GET("/kept"));
+	assert_int_equal(lc_answer(&b, base), 200);
+	assert_int_equal(lc_answer(&a, base), 200);
+	assert_true(lc_whole(&a) > sizeof(kept));
+	body = lc_whole(&a) - sizeof(kept);
+	assert_memory_equal(a.p + body, kept, sizeof(kept));
+	assert_int_equal(lc_whole(&a), lc_whole(&b));
+	assert_memory_equal(b.p + body, kept, sizeof(kept));
+	lc_next(&a);
+	assert_int_equal(lc_answer(&a, base), 200);
+	lc_close(&a);
+	lc_close(&b);
+	stop();
+}
+
+/* An answer 304 has no length, and the next answer follows its head. */
+static void
+test_not_modified(void **state)
+{
+	struct lc c;
+
+	(void)state;
+	start(10, 10);
+	c = lc_open(address);
+	lc_sends(&c, base,
+	    GET("/known") "GET /end HTTP/1.1\r\nHost: localhost\r\n"
+			  "Connection: close\r\n\r\n");
+	lc_until_eof(&c, base);
+	assert_memory_equal(c.p, "HTTP/1.1 304 Not Modified\r\n", 27);
+	assert_null(strstr(c.p, "Content-Length: 0"));
+	assert_non_null(strstr(c.p, "\r\n\r\nHTTP/1.1 200 OK\r\n"));
+	lc_close(&c);
+	stop();
+}
+
 static void
 test_bodies(void **state)
 {
@@ -205,6 +255,8 @@ main(void)
 	    cmocka_unit_test(test_pipelined),
 	    cmocka_unit_test(test_gone),
 	    cmocka_unit_test(test_big_answer),
+	    cmocka_unit_test(test_kept_answer),
+	    cmocka_unit_test(test_not_modified),
 	    cmocka_unit_test(test_bodies),
 	    cmocka_unit_test(test_sse),
 	    cmocka_unit_test(test_free_busy),

@@ -1,10 +1,10 @@
 /*
- * GET /: a page that says which program answers here, until mcpbox has a web
- * interface.
+ * GET /: the panel. If no panel is installed: a page that says which program
+ * answers here and how to get the panel.
  *
- * It has the same bytes for every client and holds nothing of the request, so a
- * link on any page may open it (ACCESS_CALLBACK). No script, no style, no form:
- * the policy that every answer has forbids each of them.
+ * That page has the same bytes for every client and holds nothing of the
+ * request, so a link on any page may open it (ACCESS_CALLBACK). No script, no
+ * style, no form: the policy that every answer has forbids each of them.
  *
  * The name localhost is redirected to the address that it means here. A browser
  * that goes to localhost would first ask a program that binds [::1] at our
@@ -16,8 +16,8 @@
 #include <strings.h>
 
 #include "guard.h"
+#include "panel.h"
 #include "problem.h"
-#include "reads.h"
 #include "web.h"
 
 enum { LOCATION_MAX = 64 }; /* http://, an address, a port, / */
@@ -32,8 +32,13 @@ static const char text[] =
     "<h1>mcpbox: administration</h1>\n"
     "<p>LLM clients write tools; people approve the exact content here; each "
     "call runs in a process of its own. This address serves the REST API of "
-    "administrators and reviewers. A panel for browsers comes in a later "
-    "version and will be on this page.</p>\n"
+    "administrators and reviewers. The panel for browsers is not installed "
+    "here.</p>\n"
+    "<h2>To get the panel</h2>\n"
+    "<p>Where mcpbox was built from its sources: install npm, configure the "
+    "build with -Dpanel=enabled and build again. The Debian package has the "
+    "panel. The setting panel of admind-http.conf names its directory, and "
+    "this process reads it when it starts.</p>\n"
     "<h2>At a shell of this machine</h2>\n"
     "<p>As root; mcpboxctl(1) has all commands:</p>\n"
     "<pre>\n"
@@ -83,6 +88,10 @@ page_get(struct call *c)
 		httpd_header(req, "Location", location);
 		call_free(c);
 		httpd_reply(req, 307, "", NULL, 0);
+		return;
+	}
+	if (c->web->panel != NULL) {
+		panel_index(c);
 		return;
 	}
 	call_free(c);

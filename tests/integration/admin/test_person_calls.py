@@ -1,0 +1,176 @@
+"""An administrator's own calls and drafts over REST (decision 0111), in the whole suite: the same code, limits and records
+as a client's, and no way around an approval, a proof or a role."""
+import json
+import secrets
+
+import pytest
+
+from harness.clients import confirm, flow
+from harness.clients.mcp import Client
+from harness.clients.rest import Rest
+from harness.patience import until
+from integration.admin.test_proof import stale, wants_proof
+
+CODE = "def main(n: int = 1) -> int:\n    return n + {}\n"
+FAILS = "def main() -> int:\n    raise ValueError('no such city')\n"
+
+
+@pytest.fixture(scope="module")
+def mcp(instance):
+    with Client(instance.address) as c:
+        yield c
+
+
+@pytest.fixture(scope="module")
+def rest(instance):
+    r = Rest(lambda: instance.address("admind-http"))
+    assert r.login("admin", instance.password)[0] == 200
+    return r
+
+
+def logged_in(instance, rest, role, name=None):
+    """A login of a new administrator with this role."""
+    name = name or role + secrets.token_hex(3)
+    password = secrets.token_urlsafe(18)
+    status, _, answer = rest.request("POST", "/api/administrators", {
+        "username": name, "new_password": password, "role": role, "password": instance.password})
+    assert status == 204, answer
+    r = Rest(lambda: instance.address("admind-http"))
+    assert r.login(name, password)[0] == 200
+    return r
+
+
+def call(rest, name, /, **arguments):
+    return rest.request("POST", "/api/calls", {"name": name, "arguments": arguments})
+
+
+def draft(rest, name, /, **arguments):
+    return rest.request("POST", "/api/drafts", {"name": name, "arguments": arguments})
+
+
+def result(answer):
+    """(failure mode, CallToolResult) of an answer."""
+    status, _, value = answer
+    assert status == 200, answer
+    return value["failure_mode"], json.loads(value["result"])
+
+
+def refused(answer):
+    status, _, problem = answer
+    assert status >= 400 and problem["fix"], answer
+    return status, problem["failure_mode"]
+
+
+@pytest.fixture(scope="module")
+def tool(instance, mcp):
+    return flow.publish(instance, mcp, "own", "adds", CODE.format(1), description="Adds.")
+
+
+def record(rest, execution):
+    """The record of a call that ended; it is closed after the answer."""
+    def closed():
+        kept = rest.get("/api/executions/" + execution)[2]
+        return kept if kept["state"] == "closed" else None
+    return until(closed)
+
+
+def test_from_a_draft_to_a_call(instance, mcp, rest):
+    server = flow.draft(mcp, "own", "other", CODE.format(3)) and next(
+        s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"] if s["name"] == "own")
+    code = CODE.format(2)
+    failure, made = result(draft(rest, "create_tool", server_id=server, name="life", description="Adds two.", python_code=code))
+    assert failure is None and not made.get("isError"), made
+    tool_id = made["structuredContent"]["id"]
+    assert result(draft(rest, "validate_code", code=code))[0] is None
+    failure, tried = result(draft(rest, "test_code", tool_id=tool_id, arguments={"n": 5}))
+    assert failure is None and "7" in json.dumps(tried), tried
+    # What is drafted serves nobody.
+    assert refused(call(rest, "own__life", n=1))[1] == "not_approved"
+    request = result(draft(rest, "request_publish", tool_id=tool_id, notes="Two is enough."))[1]["structuredContent"]["request_id"]
+    _, headers, item = rest.get("/api/approvals/" + request)
+    assert item["requested_by"] == "admin" and item["content"]["code"] == code, item
+    assert rest.request("POST", f"/api/approvals/{request}/approve", {}, {"If-Match": headers["etag"]})[0] == 200
+    answer = call(rest, "own__life", n=5)
+    assert result(answer)[0] is None and result(answer)[1]["content"][0]["text"] == "7", answer
+    kept = record(rest, answer[2]["execution"])
+    assert (kept["principal"], kept["listener"], kept["tool"], kept["outcome"]) == ("admin", "admind", "own__life", "done"), kept
+    assert json.loads(kept["arguments"]) == {"n": 5}
+    # A client sees the same tool.
+    assert mcp.call("own__life", {"n": 5}).result["content"][0]["text"] == "7"
+    failure, changed = result(draft(rest, "update_tool", tool_id=tool_id, python_code=CODE.format(9)))
+    assert failure is None, changed
+    assert {(v["change_source"], v["created_by"]) for v in rest.get("/api/versions?tool=" + tool_id)[2]["items"]} == {("manual", "admin")}
+    assert result(call(rest, "own__life", n=5))[1]["content"][0]["text"] == "7", "an approved version serves until the next"
+
+
+def test_bad_input_gets_a_clear_answer(instance, mcp, rest, tool):
+    failure, answer = result(call(rest, tool, n="x"))
+    assert failure == "invalid_arguments" and answer["isError"] and "/n" in answer["content"][0]["text"], answer
+    fails = flow.publish(instance, mcp, "own", "fails", FAILS)
+    failure, answer = result(call(rest, fails))
+    assert failure == "exception" and answer["isError"] and "no such city" in answer["content"][0]["text"], answer
+    assert refused(call(rest, "own__nothing"))[1] == "unknown_tool"
+    for body in ({"name": tool}, {"name": tool, "arguments": []}, {"arguments": {}}, {"name": 1, "arguments": {}},
+                 {"name": "x" * 300, "arguments": {}}, {"name": "mcpbox_create_tool", "arguments": {}},
+                 {"name": "a\u0000b", "arguments": {}}, {"name": tool, "arguments": {}, "more": 1}):
+        assert refused(rest.request("POST", "/api/calls", body))[0] == 400, body
+    failure, answer = result(draft(rest, "create_tool", name="x"))
+    assert failure == "invalid_arguments" and answer["isError"], answer
+
+
+def test_tools_with_a_route_of_their_own_are_refused(rest):
+    for name in ("delete_tool", "start_server", "stop_server", "delete_server", "get_tool_logs", "call_tool", "nothing", ""):
+        assert refused(draft(rest, name))[0] == 400, name
+
+
+def test_a_stale_proof_calls_nothing(instance, rest, tool):
+    before = rest.get("/api/executions?principal=admin&tool=" + tool)[2]["items"]
+    old = stale(instance)
+    wants_proof(call(old, tool, n=1))
+    assert rest.get("/api/executions?principal=admin&tool=" + tool)[2]["items"] == before
+    assert result(draft(old, "validate_code", code=CODE.format(1)))[0] is None, "a draft serves nobody"
+    assert old.prove()[0] in (401, 204) and old.once("POST", "/api/proof", {"password": instance.password})[0] == 204
+    assert result(call(old, tool, n=1))[0] is None
+
+
+@pytest.mark.parametrize("role", ["reviewer", "viewer"])
+def test_only_administrators_call(instance, rest, tool, role):
+    r = logged_in(instance, rest, role)
+    assert refused(call(r, tool, n=1)) == (403, "forbidden")
+    assert refused(draft(r, "validate_code", code=CODE.format(1))) == (403, "forbidden")
+
+
+def test_half_a_login_and_a_key_call_nothing(instance, rest, tool):
+    half = Rest(lambda: instance.address("admind-http"))
+    half.cookie = rest.cookie
+    assert call(half, tool, n=1)[0] == 401
+    status, _, key = rest.request("POST", "/api/keys", {"name": "caller", "scopes": ["read", "operate"], "expires_in_days": 1})
+    assert status in (200, 201), key
+    bearer = Rest(lambda: instance.address("admind-http"))
+    for path in ("/api/calls", "/api/drafts"):
+        answer = bearer.once("POST", path, {"name": tool, "arguments": {}}, {"Authorization": "Bearer " + key["key"]})
+        assert answer[0] == 403, answer
+
+
+def test_a_call_that_a_person_must_allow_is_not_begun(instance, mcp, rest):
+    asks = confirm.publish(instance, mcp, "own", "asks", confirm=True)
+    before = [i["id"] for i in instance.ctl_json("approvals", "list")["items"] if i["kind"] == "call"]
+    failure, answer = result(call(rest, asks, n=1))
+    assert failure == "forbidden" and "waits for an approval" in answer["content"][0]["text"], answer
+    assert [i["id"] for i in instance.ctl_json("approvals", "list")["items"] if i["kind"] == "call"] == before
+
+
+def test_no_administrator_has_the_name_of_a_client(instance, rest):
+    for name in ("local", "token:x", "oidc:home:1"):
+        status, _, problem = rest.request("POST", "/api/administrators", {
+            "username": name, "new_password": secrets.token_urlsafe(18), "role": "administrator",
+            "password": instance.password})
+        assert status == 400, (name, problem)
+
+
+def test_a_revoked_tool_is_not_called(instance, mcp, rest):
+    name = flow.publish(instance, mcp, "own", "goes", CODE.format(4))
+    assert result(call(rest, name, n=1))[0] is None
+    [row] = [t for t in rest.get("/api/tools?limit=200")[2]["items"] if t["exposed_name"] == name]
+    assert rest.request("POST", f"/api/tools/{row['id']}/revoke", {"reason": "gone"})[0] == 200
+    assert refused(call(rest, name, n=1))[1] == "revoked"
