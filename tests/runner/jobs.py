@@ -48,9 +48,12 @@ SANITISED = ("sanitised", "clang-19", (), [
     f"-Dc_link_args=-fuse-ld=lld -shared-libsan -Wl,-rpath,{CLANG_LIBRARIES}"])
 
 
-def build(name, compiler, targets, options):
+def build(name, compiler, targets, chosen_options):
     def do(ctx):
         d = ctx.paths.build / name
+        # The panel is in one build, where there is npm: what is configured before npm came is configured again.
+        panel = "enabled" if name == RELEASE[0] and shutil.which("npm") else "disabled"
+        options = [*chosen_options, f"-Dpanel={panel}"]
         made_for = f"{SRC} {compiler} {options}"
         mark = d / ".made-for"
         # A directory that another work tree or other options made is no use.
@@ -293,7 +296,7 @@ GUESSED = {"build release": 150, "build sanitised": 200, "build package": 120, "
            "tidy": 450, "reproducible": 100, "wire-long": 650, "debian13": 130, "systemd suites": 30,
            "systemd machine": 70, "build guest packages bookworm": 120, "build guest packages trixie": 250,
            "vm bookworm": 900, "vm trixie": 900, "guest bookworm": 120, "guest trixie": 120, "root trixie": 130,
-           "machine bookworm": 80, "machine trixie": 80, "root here": 110, "remote": 240, "browser": 40, "bench": 600, "soak": 3000,
+           "machine bookworm": 80, "machine trixie": 80, "root here": 110, "remote": 240, "browser": 40, "panel": 300, "bench": 600, "soak": 3000,
            "fuzz-long": 7000}
 
 
@@ -307,7 +310,7 @@ def jobs():
     add("build release", "builds", build(*RELEASE), places=2, limit=2000)
     add("build sanitised", "builds", build(*SANITISED), places=2, limit=2000)
     add("build package", "builds", build_package, places=2, limit=2000, needs=("root here",))
-    for name in ("clients", "conformance", "egress", "bench", "clients/hosts", "remote", WORKER):
+    for name in ("clients", "conformance", "egress", "bench", "clients/hosts", "remote", "panel", WORKER):
         add(f"npm {name}", "installs", npm(name), limit=700)
     here = this_suite()
     add("root here", "installs", root(here), limit=2000)
@@ -379,6 +382,7 @@ def jobs():
     add("remote", "remote", folder("remote/worker", 1500, 1, "remote", MCPBOX_WORKER_DIR=lambda ctx: str(
         node_dir(ctx.paths, WORKER))), stage=LONG, limit=1600, needs=(*released, f"npm {WORKER}", "issuers"))
     add("browser", "browser", folder("browser", 600), stage=LONG, limit=700, needs=released)
+    add("panel", "panel", folder("panel", 1500, 2, "panel"), places=2, stage=LONG, limit=1600, needs=(*released, "npm panel"))
     add("hosts", "hosts", folder("clients/hosts", 900, 1, "clients/hosts"), limit=1000, stage=ALONE,
         needs=(*released, "npm clients/hosts"))
     add("bench", "bench", bench, alone=True, stage=ALONE, limit=3700, needs=(*released, "npm bench"))
@@ -426,5 +430,5 @@ def part_of_path(path):
             return part
     m = re.match(r"tests/(\w+)(/|$)", path)
     names = ("wire", "schema", "database", "integration", "defects", "egress", "probes", "kill", "clients",
-             "conformance", "quickstart", "package", "runner", "systemd", "soak", "browser")
+             "conformance", "quickstart", "package", "runner", "systemd", "soak", "browser", "panel")
     return m[1] if m and m[1] in names else None

@@ -20,6 +20,8 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
          "--disable-dev-shm-usage", "--disable-breakpad",
          "--host-resolver-rules=MAP localhost 127.0.0.1,MAP * ~NOTFOUND,EXCLUDE 127.0.0.1")
+#: The driver takes a port of IPv6, then the same of IPv4, which another may have.
+PORT_TAKEN = "IPv4 port not available"
 #: What WebDriver's authenticator is made with: the device's own, its owner there and proven.
 DEVICE = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
           "isUserConsenting": True, "isUserVerified": True}
@@ -54,11 +56,14 @@ class Chromium:
         try:
             os.chown(self.dir, uid, uid)
             env = {"PATH": os.environ["PATH"], "HOME": self.dir, "TMPDIR": self.dir, "LANG": "C.UTF-8"}
-            with open(self.path("driver.log"), "wb") as log:
-                self.driver = subprocess.Popen(["chromedriver", "--port=0"], env=env, cwd=self.dir, user=uid, group=uid,
-                                               extra_groups=[], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-            self.port = int(until(self._listens, say=self.log)[1])
-            made = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": {"goog:chromeOptions": {
+            self.port = None
+            while self.port is None:
+                with open(self.path("driver.log"), "wb") as log:
+                    self.driver = subprocess.Popen(["chromedriver", "--port=0"], env=env, cwd=self.dir, user=uid, group=uid,
+                                                   extra_groups=[], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                [self.port] = until(self._listens, say=self.log)
+            made = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": {"goog:loggingPrefs": {"browser": "ALL"},
+                "goog:chromeOptions": {
                 "binary": shutil.which("chromium"), "args": [*FLAGS, f"--user-data-dir={self.path('profile')}"]}}}})
             self.session, self.browser = made["sessionId"], made["capabilities"]["goog:processID"]
             # A script that never answers is a hang, not a verdict.
@@ -75,8 +80,13 @@ class Chromium:
             return f.read()
 
     def _listens(self):
-        assert self.driver.poll() is None, self.log()
-        return re.search(r"started successfully on port (\d+)", self.log())
+        """[the port that the driver says], or [None] where another driver took that port of IPv4 meanwhile."""
+        ended, log = self.driver.poll() is not None, self.log()
+        if ended and PORT_TAKEN in log:
+            return [None]
+        assert not ended, log
+        said = re.search(r"started successfully on port (\d+)", log)
+        return [int(said[1])] if said else None
 
     def ask(self, method, path, body=None):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience(120))

@@ -1,0 +1,48 @@
+"""Every page of the panel, once: its route and its title. {names} are of the seeds (seeds.make and seeds.more)."""
+
+PAGES = (
+    ("#/", "Overview"),
+    ("#/approvals", "Approvals"),
+    ("#/approvals/{change}", "Tool weather__forecast"),
+    ("#/approvals/{request}", "Tool notes__count"),
+    ("#/approvals/policy", "Policy of review"),
+    ("#/tools", "Tools"),
+    ("#/tools/new", "New tool"),
+    ("#/tools/{tool}", "weather__forecast"),
+    ("#/tools/{tool}/versions/1", "weather__forecast version 1"),
+    ("#/tools/{tool}/compare?a=1&b=2", "weather__forecast"),
+    ("#/tools/{tool}/run", "Run weather__forecast"),
+    ("#/tools/{tool}/edit", "Edit weather__forecast"),
+    ("#/prompts", "Prompts and resources"),
+    ("#/tools/new?object=prompt", "New prompt"),
+    ("#/tools/new?object=resource", "New resource"),
+    ("#/tools/{prompt}", "notes__summary"),
+    ("#/tools/{resource}", "notes__guide"),
+    ("#/servers", "Servers"),
+    ("#/servers/{server}", "weather"),
+    ("#/secrets", "Secrets"),
+    ("#/secrets/weather/API_KEY", "API_KEY"),
+    ("#/network", "Network"),
+    ("#/modules", "Modules"),
+    ("#/sources", "Sources"),
+    ("#/sources/{source}", "far"),
+    ("#/calls", "Calls"),
+    ("#/calls/{call}", "weather__forecast"),
+    ("#/activity", "Activity"),
+    ("#/audit", "Audit log"),
+    ("#/access", "Access"),
+    ("#/access/keys", "Access"),
+    ("#/access/identities", "Access"),
+    ("#/access/document", "Access"),
+    ("#/access/endpoints", "Access"),
+    ("#/people", "Administrators"),
+    ("#/people/logins", "Administrators"),
+    ("#/settings", "Settings"),
+    ("#/settings/limits", "Settings"),
+    ("#/settings/breakers", "Settings"),
+    ("#/account", "Your account"),
+)
+
+
+def route(text, world):
+    return text.format(**{k: v for k, v in vars(world).items() if isinstance(v, str)})
