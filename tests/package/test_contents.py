@@ -1,4 +1,5 @@
 """What is in the package, and that Debian's own judge has nothing against it."""
+import gzip
 import pathlib
 import re
 import shutil
@@ -56,7 +57,23 @@ def test_every_file_is_meant_to_be_there(package):
     wanted |= {f"/usr/lib/systemd/system/{u}" for u in units()}
     # Debian 12 knows /usr/lib/systemd by its other name.
     there = {re.sub("^/lib/", "/usr/lib/", f) for f in listed(package) if not f.endswith("/")}
-    assert there == wanted
+    assert {f for f in there if not f.startswith(PANEL)} == wanted
+
+
+PANEL = "/usr/share/mcpbox/panel/"
+
+
+def test_the_panel(package):
+    """A page, the files that it names, and their gzip forms, which have the same bytes.
+    Only names that admind-http takes."""
+    files = {p.name: p.read_bytes() for p in (package.root / PANEL[1:]).iterdir()}
+    named = re.findall(r'(?:src|href)="/?panel/([^"]+)"', files["index.html"].decode())
+    assert {n.rpartition(".")[2] for n in named} == {"js", "css"} and set(named) <= set(files)
+    for name, data in files.items():
+        plain = name.removesuffix(".gz")
+        assert plain == "index.html" or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*-[A-Za-z0-9]{8,}\.(js|css|svg)", plain), name
+        if name != plain:
+            assert gzip.decompress(data) == files[plain], name
 
 
 def test_everything_is_roots_and_nothing_is_special(package):

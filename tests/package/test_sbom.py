@@ -2,10 +2,13 @@
 import hashlib
 import json
 import os
+import pathlib
 import re
 import subprocess
 
 import pytest
+
+SRC = pathlib.Path(__file__).resolve().parents[2]
 
 
 def output(*command):
@@ -69,7 +72,7 @@ def test_packages(sbom):
     """Version and source are dpkg's."""
     checked = 0
     for p in sbom["packages"]:
-        if p["name"] == "mcpbox":
+        if p["name"] == "mcpbox" or not p["filesAnalyzed"]:
             continue
         version, source, source_version = output(
             "dpkg-query", "-W", "-f", "${Version} ${source:Package} ${source:Version}",
@@ -78,3 +81,17 @@ def test_packages(sbom):
         assert p["sourceInfo"].endswith(f" {source} {source_version}")
         checked += 1
     assert checked > 10
+
+
+def test_packages_of_npm(sbom):
+    """Those whose code browsers get, of the lock file; none that only builds."""
+    lock = json.loads((SRC / "admind/panel/package-lock.json").read_text())["packages"]
+    wanted = {(place.rpartition("node_modules/")[2], entry["version"], entry["license"])
+              for place, entry in lock.items() if place and not entry.get("dev") and not entry.get("optional")}
+    assert {"preact", "uplot", "@lezer/python"} <= {name for name, _, _ in wanted}
+    assert {license for _, _, license in wanted} == {"MIT"}
+    there = {p["SPDXID"]: p for p in sbom["packages"] if not p["filesAnalyzed"]}
+    assert {(p["name"], p["versionInfo"], p["licenseDeclared"]) for p in there.values()} == wanted
+    (own,) = sbom["documentDescribes"]
+    assert set(there) <= links(sbom, "DEPENDS_ON")[own]
+    assert not [p for p in there.values() if not p["externalRefs"][0]["referenceLocator"].startswith("pkg:npm/")]

@@ -57,6 +57,20 @@ def test_first_run(started):
     assert "degraded" in r.stdout or "enforced" in r.stdout
 
 
+def test_the_panel_is_there(started):
+    """A browser that opens the address of the last lines gets the panel, and each file that it names."""
+    r, ports = started
+    assert f"The same in a browser: http://127.0.0.1:{ports[1]}/\n" in r.stdout, r.stdout[-2000:]
+    with urllib.request.urlopen(f"http://127.0.0.1:{ports[1]}/", timeout=patience(30)) as f:
+        page = f.read().decode()
+        assert "script-src 'self'" in f.headers["Content-Security-Policy"]
+    files = re.findall(r'(?:src|href)="/?(panel/[^"]+)"', page)
+    assert {n.rpartition(".")[2] for n in files} == {"js", "css"}, page
+    for name in files:
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports[1]}/{name}", timeout=patience(30)) as f:
+            assert f.read() and "immutable" in f.headers["Cache-Control"]
+
+
 def test_it_compiled_several_files_as_one(started):
     """And had not to do it again file by file; no tests with it (decision 0087)."""
     assert started[0].returncode == 0
