@@ -135,8 +135,34 @@ def test_a_dialog_ends_the_test(good):
         until(lambda: good.js("return false"))
 
 
-def test_the_mouse_clicks_nothing_that_is_covered(good, monkeypatch):
+@pytest.mark.parametrize("fault", [
+    KEYS["covered"],
+    "document.querySelector('button').disabled = true",
+    "document.querySelector('button').ariaDisabled = 'true'",
+    """const b = document.querySelector('button');
+       b.style.position = 'relative';
+       let n = 0;
+       (function move() { b.style.left = `${++n % 50}px`; requestAnimationFrame(move); })()""",
+], ids=["covered", "disabled", "aria-disabled", "moving"])
+def test_the_mouse_clicks_nothing_that_cannot_be_clicked(good, monkeypatch, fault):
     monkeypatch.setattr("harness.patience.FACTOR", 0.01)
-    good.js(KEYS["covered"])
-    with pytest.raises(AssertionError, match="covered or not drawn"):
+    good.js("addEventListener('click', () => __seen.canary++, true)")
+    good.js(fault)
+    with pytest.raises(AssertionError, match="covered, not drawn, moving or not able to act"):
         good.click("button", "Second")
+    assert good.seen()["canary"] == 0
+
+
+def test_a_press_that_meets_another_element_is_done_again(good):
+    """The button moves away between the look and the press."""
+    good.js("""
+        const b = document.querySelector('button');
+        window.__clicked = [];
+        addEventListener('click', e => __clicked.push(e.target.innerText));
+        let guard;
+        Object.defineProperty(window, '__guard', {configurable: true, get: () => guard, set(f) {
+            guard = f;
+            Object.assign(b.style, {position: 'fixed', left: '700px', top: '500px'});
+        }})""")
+    good.click("button", "Second")
+    assert good.js("return __clicked") == ["Second"]

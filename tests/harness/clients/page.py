@@ -20,6 +20,36 @@ KEYS = {"Tab": ("Tab", "Tab", 9, ""), "Enter": ("Enter", "Enter", 13, "\r"), "Es
         "Space": (" ", "Space", 32, " "), "ArrowDown": ("ArrowDown", "ArrowDown", 40, ""),
         "ArrowUp": ("ArrowUp", "ArrowUp", 38, ""), "End": ("End", "End", 35, ""), "Home": ("Home", "Home", 36, "")}
 SHIFT = 8
+#: Returns the middle of an element that can be clicked, or null. Its guard stops what meets another element, and counts that.
+PLACE = """
+// A tab in the background draws no frames.
+const drawn = () => new Promise(done => document.hidden ? done() : requestAnimationFrame(done));
+const where = () => [...this.getClientRects()].find(r => r.width > 0 && r.height > 0);
+const meets = e => this.contains(e) || e.contains(this);
+if (!this.isConnected || this.matches(':disabled, [aria-disabled=true]')) return null;
+this.scrollIntoView({block: 'center', inline: 'nearest'});
+const r = where();
+await drawn();
+const s = where();
+if (!r || !s || r.x !== s.x || r.y !== s.y) return null;
+const x = s.x + s.width / 2, y = s.y + s.height / 2, at = document.elementFromPoint(x, y);
+if (!at || !meets(at)) return null;
+const kinds = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
+let missed = 0, hit = false;
+const guard = e => {
+    if (e.type === 'pointerdown') hit = meets(e.target);
+    if (hit) return;
+    missed++;
+    e.preventDefault();
+    e.stopImmediatePropagation();
+};
+for (const k of kinds) addEventListener(k, guard, true);
+window.__guard = () => {
+    for (const k of kinds) removeEventListener(k, guard, true);
+    delete window.__guard;
+    return missed;
+};
+return [x, y]"""
 ROUTES_AWAY = ("data:", "blob:", "about:", "chrome:", "devtools:")
 
 
@@ -53,17 +83,18 @@ class Node:
         self.page.cdp("DOM.focus", backendNodeId=self.backend)
 
     def click(self):
-        """At its middle, as a mouse does. It must be seen there and be covered by nothing."""
-        def place():
-            return self.js("""
-                this.scrollIntoView({block: 'center', inline: 'nearest'});
-                const r = [...this.getClientRects()].find(r => r.width > 0 && r.height > 0);
-                if (!r) return null;
-                const x = r.x + r.width / 2, y = r.y + r.height / 2, at = document.elementFromPoint(x, y);
-                return at && (this.contains(at) || at.contains(this)) ? [x, y] : null""")
-        x, y = until(place, say=lambda: f"{self.text!r} is covered or not drawn")
-        for kind in ("mousePressed", "mouseReleased"):
-            self.page.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        """At its middle, as a mouse does. It must be seen there, be covered by nothing, lie still and be able to act.
+
+        A press that meets another element, since the page moved meanwhile, is kept from the page and done again."""
+        def pressed():
+            at = self.js(PLACE)
+            if at is None:
+                return False
+            for kind in ("mousePressed", "mouseReleased"):
+                self.page.cdp("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+            # A page that the click led to has no guard.
+            return self.page.js("return !window.__guard || __guard() === 0")
+        until(pressed, say=lambda: f"{self.text!r} is covered, not drawn, moving or not able to act")
 
     def fill(self, text):
         """Replaces the text of a field, as typing does."""
@@ -124,7 +155,16 @@ class Page:
 
     def go(self, route):
         """Opens a route of the panel and waits until it is drawn."""
-        self.js("location.hash = arguments[0]", route)
+        self.js("""
+            const before = location.hash;
+            location.hash = arguments[0];
+            if (location.hash === before)
+                return null;
+            // The frame that draws the route, then the effects that begin to fetch.
+            const drawn = () => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
+            let done;
+            addEventListener('hashchange', () => document.hidden ? done() : drawn(), {once: true});
+            return new Promise(r => done = r)""", route)
         self.drawn()
 
     def drawn(self):
