@@ -29,16 +29,32 @@ said(struct call *c, struct ipc_frame *f)
 	reply_admind(c, f, false);
 }
 
-/* Sends the tool's name after `prefix`, and the arguments. Member `name` of the
- * body is the tool. */
+/*
+ * Finds the member `arguments` of a body that was parsed: an object, as the
+ * very bytes that the person sent. A client's arguments come so, too. json-c
+ * would write an integer beyond 64 bits as the largest that it has, and the
+ * tool would run with another number than the person sent.
+ */
+static bool
+find_arguments(const struct call *c, struct ipc_bytes *out)
+{
+	static const char *const path[] = {"arguments", NULL};
+	const struct http1_request *r = httpd_request(c->req);
+
+	return json_slice(r->body, r->body_len, path, &out->p, &out->n) == 1 &&
+	    out->n > 0 && out->p[0] == '{';
+}
+
+/* Sends a tool's name and its arguments. drafts: the body's `name` is a
+ * management tool's, without its prefix. */
 static void
 run(struct call *c, bool drafts)
 {
 	static const char *const members[] = {"name", "arguments", NULL};
 	struct ipc_person_call m = {.token = ipc_str(c->token_hash)};
 	char tool[TOOL_NAME_MAX + 1];
-	struct json_object *o, *arguments;
-	const char *name, *text;
+	struct json_object *o;
+	const char *name;
 	size_t n = 0;
 	struct err e;
 	int len = -1;
@@ -50,16 +66,12 @@ run(struct call *c, bool drafts)
 		    tool, sizeof(tool), "%s%s", drafts ? "mcpbox_" : "", name);
 	if (len < 0 || (size_t)len >= sizeof(tool) ||
 	    name_is_management(tool) != drafts ||
-	    !json_object_object_get_ex(o, "arguments", &arguments) ||
-	    !json_object_is_type(arguments, json_type_object)) {
+	    !find_arguments(c, &m.arguments)) {
 		problem_send(c, FAILURE_INVALID_PARAMS,
 		    "name must be a tool's name, and arguments an object",
 		    NULL);
 	} else {
-		text = json_object_to_json_string_length(
-		    arguments, JSON_C_TO_STRING_PLAIN, &n);
 		m.tool = ipc_str(tool);
-		m.arguments = ipc_bytes(text, n);
 		c->slow = true; /* the sandbox runs it */
 		ask_admind(c, IPC_PERSON_CALL, &m, said);
 	}

@@ -118,6 +118,14 @@ def test_bad_input_gets_a_clear_answer(instance, mcp, rest, tool):
     assert failure == "invalid_arguments" and answer["isError"], answer
 
 
+@pytest.mark.parametrize("number", ["99999999999999999999", "-99999999999999999999", "18446744073709551616", "1e2"])
+def test_a_tool_gets_the_numbers_that_were_sent(instance, mcp, rest, number):
+    name = flow.publish(instance, mcp, "own", "shows" + secrets.token_hex(3), "def main(n: int) -> str:\n    return repr(n)\n")
+    answer = rest.request("POST", "/api/calls", f'{{"name": "{name}", "arguments": {{"n": {number} }} }}'.encode())
+    assert result(answer)[1]["content"][0]["text"] == repr(int(float(number)) if "e" in number else int(number)), answer
+    assert json.loads(record(rest, answer[2]["execution"])["arguments"]) == {"n": json.loads(number)}
+
+
 def test_tools_with_a_route_of_their_own_are_refused(rest):
     for name in ("delete_tool", "start_server", "stop_server", "delete_server", "get_tool_logs", "call_tool", "nothing", ""):
         assert refused(draft(rest, name))[0] == 400, name
