@@ -12,6 +12,7 @@
 
 #include "context.h"
 #include "ids.h"
+#include "inner.h"
 #include "intent.h"
 #include "jobs.h"
 #include "limits.h"
@@ -108,7 +109,15 @@ opened(void *arg, const struct pg_result *rows, const struct err *err)
 	}
 	jsonw_open(&j->json, &j->out);
 	jsonw_obj(&j->json);
-	manage_named(j);
+	/* A management tool acts with a client's authority: a client could undo
+	 * the act of a person, and would be told that a client did it. */
+	if (inner_is_person(j) &&
+	    job_number(j, MF_ENABLED, UINT64_MAX) != UINT64_MAX)
+		job_fail(j, FAILURE_INVALID_ARGUMENTS,
+		    "a draft switches nothing: POST /api/tools/{id}/enable and "
+		    "/api/tools/{id}/disable do, as an administrator");
+	else
+		manage_named(j);
 }
 
 static void

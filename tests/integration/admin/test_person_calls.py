@@ -131,6 +131,26 @@ def test_tools_with_a_route_of_their_own_are_refused(rest):
         assert refused(draft(rest, name))[0] == 400, name
 
 
+def test_a_draft_switches_nothing(instance, mcp, rest):
+    name = flow.publish(instance, mcp, "own", "stays", CODE.format(1))
+    [row] = [t for t in rest.get("/api/tools?limit=200")[2]["items"] if t["exposed_name"] == name]
+
+    def switch():
+        return next((t["enabled"], t["disabled_authority"]) for t in rest.get("/api/tools?limit=200")[2]["items"]
+                    if t["id"] == row["id"])
+
+    old = stale(instance)
+    failure, answer = result(draft(old, "update_tool", tool_id=row["id"], enabled=False))
+    assert failure == "invalid_arguments" and "/api/tools/{id}/disable" in answer["content"][0]["text"], answer
+    failure, answer = result(draft(old, "update_tool", tool_id=row["id"], python_code=CODE.format(2), enabled=False))
+    assert failure == "invalid_arguments", answer
+    assert switch()[0] and len(rest.get("/api/versions?tool=" + row["id"])[2]["items"]) == 1
+    # A person's stop is an administrator's, by its own route: no client undoes it.
+    assert rest.request("POST", f"/api/tools/{row['id']}/disable", {})[0] == 200
+    assert result(draft(old, "update_tool", tool_id=row["id"], enabled=True))[0] == "invalid_arguments"
+    assert switch() == (False, "administrator")
+
+
 def test_a_stale_proof_calls_nothing(instance, rest, tool):
     before = rest.get("/api/executions?principal=admin&tool=" + tool)[2]["items"]
     old = stale(instance)
