@@ -312,17 +312,38 @@ no_answer(struct sent *s, struct ipc_frame *f, enum failure gone)
 	end(s, &e);
 }
 
+/* Refuses the questions of a run to its client, because no client waits for the
+ * run. Otherwise the run would wait for minutes, and would keep a place that
+ * other waiting calls need. */
+static void
+refuse_questions(struct sent *s, const struct ipc_call_event *q)
+{
+	struct ipc_peer *peer = ipc_client_peer(s->a->sandboxd);
+	struct ipc_call_answer m = {.execution = s->execution,
+	    .number = q->number,
+	    .json = ipc_bytes("{}", 2)}; /* no answers */
+
+	if (peer != NULL)
+		(void)ipc_send(peer, IPC_CALL_ANSWER, &m);
+}
+
 static void
 ran(void *arg, struct ipc_frame *f, enum failure gone)
 {
 	struct sent *s = arg;
+	struct ipc_call_event event;
 	struct ipc_call_result m;
 	struct own_end e = {.how = OWN_MALFORMED,
 	    .failure = FAILURE_INTERNAL,
 	    .text = "malformed result"};
 
-	if (f != NULL && f->type == IPC_CALL_EVENT)
-		return; /* no client listens to the log of this run */
+	if (f != NULL && f->type == IPC_CALL_EVENT) {
+		/* No client listens to the log of this run. */
+		if (ipc_decode(f, &event, NULL) == 0 &&
+		    event.kind == CALL_EVENT_ASK)
+			refuse_questions(s, &event);
+		return;
+	}
 	if (f != NULL && f->type == IPC_MODULE_STORED) {
 		if (ipc_decode(f, &s->what, NULL) == 0)
 			s->stored = memcmp(&s->what.execution, &s->execution,

@@ -151,6 +151,15 @@ def test_a_draft_switches_nothing(instance, mcp, rest):
     assert switch() == (False, "administrator")
 
 
+def test_a_tool_that_asks_its_client_goes_on(instance, mcp, rest):
+    code = ("import mcpbox\n\ndef main() -> str:\n    said = ''\n    for n in range(3):\n        try:\n"
+            "            mcpbox.elicit(f'Delete {n}?', {'sure': bool})\n            said += 'answered '\n"
+            "        except mcpbox.ClientError as e:\n            said += f'{e} '\n    return said\n")
+    name = flow.publish(instance, mcp, "own", "wonders", code)
+    failure, answer = result(call(rest, name))
+    assert failure is None and answer["content"][0]["text"].count("did not answer") == 3, answer
+
+
 def test_a_stale_proof_calls_nothing(instance, rest, tool):
     before = rest.get("/api/executions?principal=admin&tool=" + tool)[2]["items"]
     old = stale(instance)
