@@ -83,8 +83,8 @@ ended(void *arg, const struct inner_end *e)
 static void
 run(struct op *op)
 {
-	inner_call(op->a, op->text, op->actor, INNER_PERSON,
-	    ipc_bytes(op->buf.p, op->buf.len), ended, op);
+	inner_person(op->a, op->text, op->actor,
+	    ipc_bytes(op->buf.p, op->buf.len), &op->hash, ended, op);
 }
 
 int
@@ -107,6 +107,7 @@ person_call_message(struct link *l, struct ipc_frame *f)
 	op->least = ADMIN_ADMINISTRATOR;
 	memcpy(op->text, m.tool.p, m.tool.n);
 	op->text[m.tool.n] = '\0';
+	op->hash = m.seen;
 	buf_put(&op->buf, m.arguments.p, m.arguments.n);
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");

@@ -17,6 +17,7 @@ struct inner {
 	enum inner_mode mode;
 	struct ipc_id execution;
 	struct ipc_hash version;
+	struct ipc_hash seen; /* zero: none was given */
 	inner_cb *cb;
 	void *arg;
 };
@@ -31,6 +32,17 @@ bool
 inner_is_person(const struct job *j)
 {
 	return j->inner != NULL && j->inner->mode == INNER_PERSON;
+}
+
+const struct ipc_hash *
+inner_seen(const struct job *j)
+{
+	static const struct ipc_hash none;
+
+	return j->inner != NULL &&
+		memcmp(&j->inner->seen, &none, sizeof(none)) != 0
+	    ? &j->inner->seen
+	    : NULL;
 }
 
 const char *
@@ -105,9 +117,10 @@ inner_answered(struct job *j)
 	    ipc_bytes(j->body.p, j->body.len));
 }
 
-void
-inner_call(struct admind *a, const char *name, const char *principal,
-    enum inner_mode mode, struct ipc_bytes arguments, inner_cb *cb, void *arg)
+static void
+make(struct admind *a, const char *name, const char *principal,
+    enum inner_mode mode, struct ipc_bytes arguments,
+    const struct ipc_hash *seen, inner_cb *cb, void *arg)
 {
 	struct inner *in = calloc(1, sizeof(*in));
 	struct inner_end e = {.failure = FAILURE_BUSY};
@@ -122,6 +135,7 @@ inner_call(struct admind *a, const char *name, const char *principal,
 		return;
 	}
 	in->mode = mode;
+	in->seen = *seen;
 	in->cb = cb;
 	in->arg = arg;
 	j->inner = in;
@@ -129,4 +143,21 @@ inner_call(struct admind *a, const char *name, const char *principal,
 	 * tokens. */
 	j->fresh_tokens = mode == INNER_TOKENS;
 	call_inner(j);
+}
+
+void
+inner_call(struct admind *a, const char *name, const char *principal,
+    enum inner_mode mode, struct ipc_bytes arguments, inner_cb *cb, void *arg)
+{
+	static const struct ipc_hash none;
+
+	make(a, name, principal, mode, arguments, &none, cb, arg);
+}
+
+void
+inner_person(struct admind *a, const char *name, const char *principal,
+    struct ipc_bytes arguments, const struct ipc_hash *seen, inner_cb *cb,
+    void *arg)
+{
+	make(a, name, principal, INNER_PERSON, arguments, seen, cb, arg);
 }

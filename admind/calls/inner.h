@@ -41,6 +41,12 @@ enum inner_mode {
 void inner_call(struct admind *, const char *name, const char *principal,
     enum inner_mode, struct ipc_bytes arguments, inner_cb *cb, void *arg);
 
+/* Makes the call of an administrator. seen: the hash of the version that he
+ * read and that a draft is made from; zero: none was given. */
+void inner_person(struct admind *, const char *name, const char *principal,
+    struct ipc_bytes arguments, const struct ipc_hash *seen, inner_cb *cb,
+    void *arg);
+
 /* For call.c and job.c: runs the held job and takes it over. */
 void inner_run(struct job *);
 /* Ends a call that has not run. The caller frees the job. */
@@ -50,6 +56,9 @@ bool inner_may_lack_secrets(const struct job *);
 bool inner_is_person(const struct job *);
 /* Returns change_source of a version that the call makes: manual or llm. */
 const char *inner_change_source(const struct job *);
+/* Returns the hash of the version that the administrator read, or NULL if none
+ * was given. */
+const struct ipc_hash *inner_seen(const struct job *);
 /* Ends an administrator's call with the job's body, which this process made: a
  * management tool's answer, a static object, or an error that the caller can
  * mend. The caller frees the job. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "catalogue.h"
+#include "crypto.h"
+#include "inner.h"
 #include "jobs.h"
 #include "management_tools.h"
 #include "step.h"
@@ -141,6 +143,26 @@ static void
 fail_err(struct job *j, const struct err *err)
 {
 	job_fail(j, err->failure, "%s", err->text);
+}
+
+/* Without this, a client could draft between the look and the act of a person.
+ * All that the person leaves as it is would then be the client's content, under
+ * the person's name. */
+bool
+job_seen(struct job *j, struct ipc_bytes newest)
+{
+	const struct ipc_hash *seen = inner_seen(j);
+	struct ipc_hash hash;
+
+	if (seen == NULL)
+		return true;
+	sha256(newest.p, newest.n, &hash);
+	if (memcmp(seen, &hash, sizeof(hash)) == 0)
+		return true;
+	job_fail(j, FAILURE_HASH_MISMATCH,
+	    "another version was made since the one that you read: read it "
+	    "first");
+	return false;
 }
 
 /* ---- steps ---- */

@@ -30,6 +30,10 @@ int job_uuid(struct job *, uint8_t tag, struct ipc_id *out);
 /* Reads tool_id, prompt_id or resource_id, as job_uuid does. */
 int job_object_id(struct job *, struct ipc_id *out);
 
+/* Returns false if the administrator read another version than this newest one,
+ * given by its pre-image. Then the job has failed. */
+bool job_seen(struct job *, struct ipc_bytes newest);
+
 /* Runs a statement. */
 void job_query(struct job *, const struct db_stmt *, const struct db_params *,
     void (*next)(struct job *, const struct pg_result *));

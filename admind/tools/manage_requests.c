@@ -7,6 +7,7 @@
 
 #include "approvals.h"
 #include "ids.h"
+#include "inner.h"
 #include "json_kv.h"
 #include "manage.h"
 #include "management_tools.h"
@@ -21,6 +22,13 @@ static const struct db_stmt request_publish = {"manage_request_publish",
     "SELECT $1::uuid, r.version_no, r.exposed_name, r.automatic"
     " FROM mcpbox.request_publish($1::uuid, $2::uuid, $3::uuid, $4::text,"
     "  $5::text) r",
+    DB_SURE};
+
+static const struct db_stmt request_publish_seen = {
+    "manage_request_publish_seen",
+    "SELECT $1::uuid, r.version_no, r.exposed_name, r.automatic"
+    " FROM mcpbox.request_publish_seen($1::uuid, $2::uuid, $3::uuid, $4::text,"
+    "  $5::text, $6::bytea) r",
     DB_SURE};
 
 static void
@@ -61,6 +69,7 @@ request_publish_rows(struct job *j, const struct pg_result *rows)
 void
 manage_request_publish(struct job *j)
 {
+	const struct ipc_hash *seen = inner_seen(j);
 	struct ipc_bytes notes = ipc_str("");
 	struct ipc_id request, version, tool;
 	struct db_params p;
@@ -76,7 +85,10 @@ manage_request_publish(struct job *j)
 	db_p_id(&p, &tool);
 	db_p_text(&p, notes);
 	db_p_str(&p, j->principal);
-	job_query(j, &request_publish, &p, request_publish_rows);
+	if (seen != NULL)
+		db_p_hash(&p, seen);
+	job_query(j, seen != NULL ? &request_publish_seen : &request_publish,
+	    &p, request_publish_rows);
 }
 
 /* ---- mcpbox_get_tool_status ---- */

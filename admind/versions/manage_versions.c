@@ -413,8 +413,7 @@ update_compare(struct job *j, struct ipc_bytes inspected)
 	manage_signature(j, inspected, update_inspected);
 }
 
-/* Inspects the version if its code, command or kind is new, or if a Python
- * version gets an input schema. */
+/* Inspects a new code, command or kind, and a Python version's new schema. */
 static void
 update_inspect(struct job *j)
 {
@@ -547,7 +546,9 @@ update_found(struct job *j, const struct pg_result *rows)
 		    "a template's resources are read by python_code");
 		return;
 	}
-	if ((d = draft_of(j)) == NULL || job_object_id(j, &d->tool_id) == -1)
+	before = db_bytes(rows, 0, 5);
+	if (!job_seen(j, before) || (d = draft_of(j)) == NULL ||
+	    job_object_id(j, &d->tool_id) == -1)
 		return;
 	if (!ipc_streq(object, "tool"))
 		snprintf(d->object, sizeof(d->object), "%.*s", (int)object.n,
@@ -556,7 +557,6 @@ update_found(struct job *j, const struct pg_result *rows)
 	uuid_v7(&d->version_id);
 	name = db_bytes(rows, 0, 3);
 	(void)job_field(j, MF_NAME, &name);
-	before = db_bytes(rows, 0, 5);
 	buf_put(&d->before, before.p, before.n);
 	d->base = (int32_t)db_int(rows, 0, 6);
 	d->code_bytes = (uint64_t)db_int(rows, 0, 8);

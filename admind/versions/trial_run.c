@@ -167,6 +167,8 @@ found(struct job *j, const struct pg_result *rows)
 		return;
 	}
 	memcpy(t->version_hash.b, hash.p, hash.n);
+	if (!job_seen(j, db_bytes(rows, 0, C_PREIMAGE)))
+		return;
 	(void)job_field(j, MF_ARGUMENTS, &args);
 	buf_put(&t->args, args.p, args.n);
 	put_limits(t, rows);

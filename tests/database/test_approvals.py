@@ -74,6 +74,26 @@ def callable_(owner, tool):
                tool.id, epoch)[0] == 1
 
 
+def test_a_request_for_the_version_that_was_read(app):
+    ask = "SELECT version_no, exposed_name FROM mcpbox.request_publish_seen(%s, %s, %s, 'why', 'anna', %s)"
+    t = Tool(app)
+    read = t.hash
+    t.update(code="def main(): return 'swapped'")
+    # A client drafted in between: nothing of the request is left.
+    for wrong in (read, b"", None):
+        refused(app, "hash_mismatch", ask, uuid.uuid4(), uuid.uuid4(), t.id, wrong)
+    assert t.state() == "draft"
+    assert one(app, "SELECT count(*) FROM mcpbox.approval_requests WHERE tool_id = %s", t.id)[0] == 0
+    t.request = uuid.uuid4()
+    assert one(app, ask, t.request, uuid.uuid4(), t.id, t.hash) == (2, f"{t.server_name}__{t.name}")
+    assert one(app, "SELECT requested_by, notes, hash FROM mcpbox.approval_requests WHERE id = %s", t.request) == (
+        "anna", "why", t.hash)
+    t.decide(approved=False)
+    # A rejected version is asked for again under the next number.
+    assert one(app, ask, uuid.uuid4(), uuid.uuid4(), t.id, t.hash)[0] == 3
+    refused(app, "not_found", ask, uuid.uuid4(), uuid.uuid4(), uuid.uuid4(), t.hash)
+
+
 # --- the bytes --------------------------------------------------------------
 
 

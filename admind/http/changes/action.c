@@ -30,11 +30,8 @@ shown(struct call *c, struct ipc_frame *f)
 		reply_admind(c, f, true);
 }
 
-/* Reads If-Match: the hash of the object that the change was made from. An
- * action that compares no hash refuses an If-Match, whose sender relies on the
- * comparison. "*" is no hash: it counts as no If-Match. */
-static int
-take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
+int
+action_match(struct call *c, enum admin_seen rule, struct ipc_hash *seen)
 {
 	static const struct ipc_hash none; /* in the message: not given */
 	const char *match;
@@ -42,14 +39,14 @@ take_match(struct call *c, const struct admin_action *a, struct ipc_hash *seen)
 
 	match = http1_field(httpd_request(c->req), "if-match", &count);
 	if (match == NULL || strcmp(match, "*") == 0) {
-		if (a->seen != ADMIN_SEEN_REQUIRED)
+		if (rule != ADMIN_SEEN_REQUIRED)
 			return 0;
 		problem_send(c, FAILURE_HASH_REQUIRED,
 		    "a change needs the hash of what was read",
 		    "Read the object, then send its ETag as If-Match.");
 		return -1;
 	}
-	if (a->seen == ADMIN_SEEN_NONE) {
+	if (rule == ADMIN_SEEN_NONE) {
 		problem_send(c, FAILURE_INVALID_PARAMS,
 		    "this address compares no ETag", "Send no If-Match.");
 		return -1;
@@ -98,7 +95,7 @@ action_write(struct call *c)
 	unsigned count;
 	struct err e;
 
-	if (take_match(c, a, &m.seen) < 0 || take_key(c, &m.key) < 0)
+	if (action_match(c, a->seen, &m.seen) < 0 || take_key(c, &m.key) < 0)
 		return;
 	if (r->body_len == 0 && strstr(a->members, "!") == NULL &&
 	    http1_field(r, "content-type", &count) == NULL) {

@@ -8,6 +8,10 @@
 
 /* action.c */
 void action_write(struct call *); /* every route of admin_action.def */
+/* Reads If-Match: the hash of the object that the change was made from. A
+ * change that compares no hash refuses an If-Match, whose sender relies on the
+ * comparison. "*" counts as no If-Match. -1: the call is answered. */
+int action_match(struct call *, enum admin_seen, struct ipc_hash *seen);
 
 /* access.c */
 void access_get(struct call *);

@@ -40,6 +40,7 @@ F(S, blob, document_operations, "likewise")
 #define IPC_FIELDS_person_call(F, S) \
 F(S, str, token, "SHA-256 of an administrator's login token, in base64url") \
 F(S, str, tool, "an approved tool by the name that clients use, or a management tool that drafts") \
+F(S, hash, seen, "If-Match: hash of the version that a draft is made from; zero: none given") \
 F(S, blob, arguments, "JSON, an object")
 /* clang-format on */
 

@@ -151,6 +151,35 @@ def test_a_draft_switches_nothing(instance, mcp, rest):
     assert switch() == (False, "administrator")
 
 
+def test_no_client_slips_its_content_into_a_draft(instance, mcp, rest):
+    tool_id = flow.draft(mcp, "own", "slips", CODE.format(1))
+
+    def hash_of(version):
+        return rest.get(f"/api/tools/{tool_id}/versions/{version}")[2]["version_hash"]
+
+    def drafted(name, match, /, **arguments):
+        return rest.request("POST", "/api/drafts", {"name": name, "arguments": {"tool_id": tool_id, **arguments}},
+                            {"If-Match": f'"{match}"'})
+    read = hash_of(1)
+    mcp.manage("mcpbox_update_tool", tool_id=tool_id, python_code="def main() -> str:\n    return 'slipped in'\n")
+    # The person read version 1, and changes its description or asks for its review.
+    for name, arguments in (("update_tool", {"description": "Adds one."}), ("test_code", {}), ("request_publish", {})):
+        failure, answer = result(drafted(name, read, **arguments))
+        assert failure == "hash_mismatch" and answer["isError"], (name, answer)
+    versions = rest.get("/api/versions?tool=" + tool_id)[2]["items"]
+    assert [(v["version"], v["created_by"]) for v in versions] == [(2, "local"), (1, "local")], versions
+    assert not [i for i in instance.ctl_json("approvals", "list")["items"] if i["tool"] == "slips"]
+    assert result(drafted("update_tool", hash_of(2), python_code=CODE.format(3)))[0] is None
+    newest = rest.get("/api/versions?tool=" + tool_id)[2]["items"][0]
+    assert (newest["version"], newest["created_by"], newest["change_source"]) == (3, "admin", "manual"), newest
+    assert result(drafted("test_code", hash_of(3)))[0] is None
+    asked = result(drafted("request_publish", hash_of(3)))[1]["structuredContent"]
+    assert rest.get("/api/approvals/" + asked["request_id"])[2]["hash"] == hash_of(3)
+    # Where none is compared, the name of a version is refused.
+    assert refused(drafted("create_tool", read))[0] == 400 and refused(drafted("update_tool", "x"))[0] == 412
+    assert refused(rest.request("POST", "/api/calls", {"name": "own__slips", "arguments": {}}, {"If-Match": f'"{read}"'}))[0] == 400
+
+
 def test_a_tool_that_asks_its_client_goes_on(instance, mcp, rest):
     code = ("import mcpbox\n\ndef main() -> str:\n    said = ''\n    for n in range(3):\n        try:\n"
             "            mcpbox.elicit(f'Delete {n}?', {'sure': bool})\n            said += 'answered '\n"

@@ -20,14 +20,15 @@ export function made(result: Result): {id?: string; request_id?: string} {
 	return value.structuredContent ?? {};
 }
 
-/** Makes drafts. `bad` is the answer where the arguments were at fault. */
+/** Makes drafts. `bad` is the answer where the arguments were at fault. `from` is the version that the page shows: if
+ * another was made since, nothing is done, so that no content of a client has a person's name unread. */
 export function useDraft() {
 	const [bad, setBad] = useState<Result>();
 	return {
 		bad,
-		run: async (name: Draft, args: Record<string, unknown>): Promise<Result | undefined> => {
+		run: async (name: Draft, args: Record<string, unknown>, from?: Schemas["Version"]): Promise<Result | undefined> => {
 			setBad(undefined);
-			const {data} = await api.post("/api/drafts", {body: {name, arguments: args}});
+			const {data} = await api.post("/api/drafts", {body: {name, arguments: args}, ...(from ? {match: `"${from.version_hash}"`} : {})});
 			if (data.failure_mode !== null) {
 				setBad(data);
 				return undefined;
@@ -42,7 +43,7 @@ export function Submit({id, v, onDone}: {id: string; v: Schemas["Version"]; onDo
 	const [notes, setNotes] = useState(""),
 		draft = useDraft();
 	const act = useAction(async () => {
-		const result = await draft.run("request_publish", {tool_id: id, notes});
+		const result = await draft.run("request_publish", {tool_id: id, notes}, v);
 		if (result !== undefined) {
 			const request = made(result).request_id;
 			if (request) {

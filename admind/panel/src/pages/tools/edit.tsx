@@ -124,11 +124,15 @@ function Editor({v, onDone}: {v: Schemas["Version"]; onDone: () => void}) {
 	const draft = useDraft(),
 		changed = code !== v.python_code || description !== (v.description ?? "");
 	const act = useAction(async () => {
-		const result = await draft.run("update_tool", {
-			tool_id: v.tool_id,
-			...(code !== v.python_code ? {python_code: code} : {}),
-			...(description !== (v.description ?? "") ? {description} : {}),
-		});
+		const result = await draft.run(
+			"update_tool",
+			{
+				tool_id: v.tool_id,
+				...(code !== v.python_code ? {python_code: code} : {}),
+				...(description !== (v.description ?? "") ? {description} : {}),
+			},
+			v,
+		);
 		if (result !== undefined) {
 			done(t.drafted);
 			onDone();
@@ -151,7 +155,8 @@ function Try({v}: {v: Schemas["Version"]}) {
 		[result, setResult] = useState<Result>();
 	const act = useAction(async () => {
 		setResult(undefined);
-		setResult((await api.post("/api/drafts", {body: {name: "test_code", arguments: {tool_id: v.tool_id, arguments: values}}})).data);
+		const body = {name: "test_code" as const, arguments: {tool_id: v.tool_id, arguments: values}};
+		setResult((await api.post("/api/drafts", {body, match: `"${v.version_hash}"`})).data);
 	});
 
 	return (

@@ -142,11 +142,15 @@ export function ObjectEditor({v, onDone}: {v: Schemas["Version"]; onDone: () => 
 		changed = text !== before,
 		redescribed = description !== (v.description ?? "");
 	const act = useAction(async () => {
-		const result = await draft.run(prompt ? "update_prompt" : "update_resource", {
-			[prompt ? "prompt_id" : "resource_id"]: v.tool_id,
-			...(changed ? (byCode ? {python_code: text} : {text}) : {}),
-			...(redescribed ? {description} : {}),
-		});
+		const result = await draft.run(
+			prompt ? "update_prompt" : "update_resource",
+			{
+				[prompt ? "prompt_id" : "resource_id"]: v.tool_id,
+				...(changed ? (byCode ? {python_code: text} : {text}) : {}),
+				...(redescribed ? {description} : {}),
+			},
+			v,
+		);
 		if (result !== undefined) {
 			done(p.drafted);
 			onDone();
