@@ -25,6 +25,11 @@ test_cases(void **unused)
 	    "two.");
 	has(FAILURE_NOT_FOUND, "Error: there is no such server",
 	    "List the servers and use one of them.");
+	/* It may have run: nobody is told to run it again at once. */
+	has(FAILURE_BUSY,
+	    "no answer in time; what was asked for may still happen",
+	    "Look whether it was done before you ask again; /api/executions "
+	    "has each call.");
 	has(FAILURE_EXCEPTION, "The command ended with exit code 1.\\n",
 	    "Read stderr and correct the arguments; if this code is a normal "
 	    "end, its author lists it in ok_exit_codes.");
