@@ -33,22 +33,39 @@ static const struct question_form server[] = {
 #define TOOL_STATE(n)                                                  \
 	" AND CASE WHEN t.deleted_at IS NOT NULL THEN $" n "::text ="  \
 	" 'deleted' ELSE $" n "::text IN ('', n.state) END"
+#define TOOL_PAGE(cursor, limit)                                      \
+	" AND t.id > CASE " cursor "::text WHEN '' THEN"              \
+	" '00000000-0000-0000-0000-000000000000' ELSE " cursor        \
+	"::text END::uuid ORDER BY t.id LIMIT " limit "::int8"
+#define TOOL_OBJECT(n) " AND $" n "::text IN ('', t.object)"
+/* Words are looked for in the newest version. An older one may have them alone,
+ * so they are compared twice. */
+#define TOOL_WORDS(n)                                                         \
+	" t.id IN (SELECT o.tool_id FROM mcpbox.tool_versions o WHERE o.words" \
+	" @@ mcpbox.every_word($" n "::text)) AND n.words @@"                  \
+	" mcpbox.every_word($" n "::text)"
+#define TOOL_ITEM "SELECT mcpbox.tool_item(t.id)::text, t.id::text" TOOL_FROM
 static const struct question_form tools[] = {
-    {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(STATE)},
+    {Q_MUST(SEARCH),
+	{Q_TAKE(SEARCH), Q_TAKE(SERVER), Q_TAKE(STATE), Q_TAKE(OBJECT)},
+	{"adminq_tools_search",
+	    TOOL_ITEM " WHERE" TOOL_WORDS("1")
+	    " AND ($2::text = '' OR t.server_id = nullif($2::text, '')::uuid)"
+	    TOOL_STATE("3") TOOL_OBJECT("4") TOOL_PAGE("$5", "$6"),
+	    DB_FAST}},
+    {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(STATE), Q_TAKE(OBJECT)},
 	{"adminq_tools_server",
-	    "SELECT mcpbox.tool_item(t.id)::text, t.id::text" TOOL_FROM
-	    " WHERE t.server_id = $1::text::uuid" TOOL_STATE("2")
-	    " AND t.id > CASE $3::text WHEN '' THEN"
-	    " '00000000-0000-0000-0000-000000000000' ELSE $3::text END::uuid"
-	    " ORDER BY t.id LIMIT $4::int8",
+	    TOOL_ITEM " WHERE t.server_id = $1::text::uuid" TOOL_STATE("2")
+	    TOOL_OBJECT("3") TOOL_PAGE("$4", "$5"),
+	    DB_FAST}},
+    {Q_MUST(OBJECT), {Q_TAKE(OBJECT), Q_TAKE(STATE)},
+	{"adminq_tools_object",
+	    TOOL_ITEM " WHERE t.object = $1::text" TOOL_STATE("2")
+	    TOOL_PAGE("$3", "$4"),
 	    DB_FAST}},
     {0, {Q_TAKE(STATE)},
 	{"adminq_tools",
-	    "SELECT mcpbox.tool_item(t.id)::text, t.id::text" TOOL_FROM
-	    " WHERE t.id > CASE $2::text WHEN '' THEN"
-	    " '00000000-0000-0000-0000-000000000000' ELSE $2::text END::uuid"
-	    TOOL_STATE("1")
-	    " ORDER BY t.id LIMIT $3::int8",
+	    TOOL_ITEM " WHERE true" TOOL_STATE("1") TOOL_PAGE("$2", "$3"),
 	    DB_FAST}},
     {0}};
 

@@ -57,7 +57,7 @@ VALUES = {"KIND": "tool", "STATE": "pending", "SERVER": SERVER, "TOOL": "bulk_1_
           "SEARCH": "tool_77", "ACTOR": "alice", "ACTION": "setting_changed",
           "OBJECT": "tool bulk_1__tool_7", "LEVEL": "error", "PERIOD": "day", "ISSUER": "few"}
 NEEDS_A_FILTER = ("versions", "export_lines", "source_tools")
-OTHER = {("export_lines", "OBJECT"): SERVER, ("source_tools", "OBJECT"): SERVER, ("tools", "STATE"): "pending_review", ("servers", "STATE"): "running",
+OTHER = {("export_lines", "OBJECT"): SERVER, ("source_tools", "OBJECT"): SERVER, ("tools", "STATE"): "pending_review", ("tools", "OBJECT"): "prompt", ("servers", "STATE"): "running",
          ("executions", "STATE"): "open", ("executions_export", "STATE"): "open",
          ("executions", "KIND"): "management", ("executions_export", "KIND"): "management",
          ("modules", "STATE"): "available", ("network", "STATE"): "active",

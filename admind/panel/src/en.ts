@@ -649,6 +649,7 @@ export const en = {
 		state: "State",
 		anyState: "Any state",
 		words: "Words",
+		wordsHint: "In its name, title or description.",
 		name: "Name",
 		kind: "Kind",
 		version: "Version",

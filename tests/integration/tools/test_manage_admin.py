@@ -1,5 +1,6 @@
 """Servers, tools, versions and sources by REST and mcpboxctl."""
 import hashlib
+import urllib.parse
 import uuid
 
 import pytest
@@ -121,6 +122,38 @@ def test_tools_and_versions_by_rest(instance, rest, client):
     # its history stays for administrators
     assert call(rest, "GET", path + "/versions/1")[2]["python_code"] == CODE
     assert tool in [t["id"] for t in call(rest, "GET", f"/api/tools?server={s['id']}&state=deleted")[2]["items"]]
+
+
+def test_lists_by_words_and_by_object(client, rest):
+    word = "w" + uuid.uuid4().hex[:10]
+    s = made(rest)
+    new = {"server_id": s["id"], "python_code": CODE}
+    first = client.manage("mcpbox_create_tool", name="paint", description=f"Has {word}one inside.", **new)["id"]
+    second = client.manage("mcpbox_create_tool", name=word + "two", description="Paints, too.", **new)["id"]
+    note = client.manage("mcpbox_create_prompt", server_id=s["id"], name="ask", description=f"About {word}one.", text="Ask.")["id"]
+
+    def found(query, **more):
+        status, _, page = call(rest, "GET", "/api/tools?" + urllib.parse.urlencode({"search": query, **more}))
+        assert status == 200, page
+        return [t["id"] for t in page["items"]]
+    assert found(word) == [first, second, note]
+    assert found(word, server=s["id"]) == found(word, state="draft") == [first, second, note]
+    assert found(word.upper() + "ONE") == [first, note]
+    assert found(f"paint {word}one") == [first], "all words must be there"
+    assert found(f"{word}one' | {word}two") == [], "no operator is one"
+    assert found(word, object="prompt") == [note] and found(word, object="tool", state="draft") == [first, second]
+    assert found(word, server=str(uuid.uuid4())) == found(word, state="approved") == found("-- |") == []
+    # an older version's words find nothing
+    client.manage("mcpbox_update_tool", tool_id=first, description="Has another inside.")
+    assert found(word) == [second, note] and found("another inside", server=s["id"]) == [first]
+    page = call(rest, "GET", f"/api/tools?search={word}&limit=1")[2]
+    assert [t["id"] for t in page["items"]] == [second] and page["next_cursor"]
+    page = call(rest, "GET", f"/api/tools?search={word}&limit=1&cursor={page['next_cursor']}")[2]
+    assert [t["id"] for t in page["items"]] == [note] and page["next_cursor"] is None
+    objects = [t["object"] for t in call(rest, "GET", f"/api/tools?object=prompt&server={s['id']}")[2]["items"]]
+    assert objects == ["prompt"]
+    assert {t["object"] for t in call(rest, "GET", "/api/tools?object=prompt")[2]["items"]} == {"prompt"}
+    assert call(rest, "GET", "/api/tools?object=source")[0] == 400
 
 
 def test_sources_by_rest(client, rest):

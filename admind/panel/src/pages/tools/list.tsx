@@ -1,11 +1,10 @@
 /* The list of tools, or of prompts and resources. */
-import {useEffect} from "preact/hooks";
 import type {Schemas} from "../../api/client";
 import {usePages} from "../../api/use";
 import {en} from "../../en";
 import {meAdministers} from "../../me";
-import {goWords, link} from "../../route";
-import {Choice, Field} from "../../ui/form";
+import {link} from "../../route";
+import {type Filter, Filters, filterValues} from "../../ui/filters";
 import {Empty, State} from "../../ui/notice";
 import {Page} from "../../ui/page";
 import {List} from "../../ui/table";
@@ -14,9 +13,6 @@ import {Text, Time} from "../../ui/text";
 type Tool = Schemas["Tool"];
 const t = en.tools;
 const STATES = ["draft", "pending_review", "approved", "rejected", "revoked", "deleted"] as const;
-type ToolState = (typeof STATES)[number];
-/* Rows that fill a page. */
-const SHORT = 50;
 
 /** Draws what a tool is now, in words: why it serves, or why it does not. */
 export function Standing({tool}: {tool: Tool}) {
@@ -31,25 +27,27 @@ export function Standing({tool}: {tool: Tool}) {
 	);
 }
 
-/** Draws the list of these kinds of objects. */
-export function ToolList({objects, query}: {objects: Tool["object"][]; query: URLSearchParams}) {
+/** Draws the list of these kinds of objects. A kind is a list of REST, and the page has them one after another. */
+export function ToolList({objects, query}: {objects: readonly Tool["object"][]; query: URLSearchParams}) {
 	const tools = objects.includes("tool"),
-		server = query.get("server") ?? "",
-		words = query.get("search") ?? "";
-	const state = STATES.find(s => s === query.get("state"));
+		server = query.get("server") ?? "";
 	const servers = usePages("/api/servers", {query: {limit: 200}});
-	const list = usePages("/api/tools", {query: {limit: 200, ...(server ? {server} : {}), ...(state ? {state: state as ToolState} : {})}});
-	const wanted = words.toLowerCase().split(/\s+/);
-	const items = list.items.filter(
-		r =>
-			objects.includes(r.object) &&
-			wanted.every(w => `${r.exposed_name} ${r.uri ?? ""} ${r.description ?? ""}`.toLowerCase().includes(w)),
-	);
-
-	/* REST filters neither by words nor by kind of object, so a list that is short after both fetches on. */
-	useEffect(() => {
-		if (items.length < SHORT) list.more?.();
-	}, [items.length, list.more === undefined, list.items.length]);
+	const filters: Filter[] = [
+		{name: "server", label: t.server, options: [["", t.anyServer], ...servers.items.map(s => [s.id, s.name] as const)]},
+		{name: "state", label: t.state, options: [["", t.anyState], ...STATES.map(s => [s, en.states[s] ?? s] as const)]},
+		{name: "search", label: t.words, hint: t.wordsHint},
+	];
+	/* A server is asked for before the list of servers is there. */
+	const values = {...filterValues(filters, query), ...(server ? {server} : {})};
+	const lists = objects.map(object => usePages("/api/tools", {query: {...values, object}}));
+	const rest = lists.filter(l => l.more !== undefined);
+	const list = {
+		items: lists.flatMap(l => l.items),
+		problem: lists.find(l => l.problem)?.problem,
+		loading: lists.some(l => l.loading),
+		more: rest.length > 0 ? () => rest.forEach(l => l.more?.()) : undefined,
+		reload: () => lists.forEach(l => l.reload()),
+	};
 
 	return (
 		<Page
@@ -72,34 +70,18 @@ export function ToolList({objects, query}: {objects: Tool["object"][]; query: UR
 				)
 			}
 		>
-			<div class="filters">
-				<Choice
-					label={t.server}
-					value={server}
-					onValue={v => goWords({server: v})}
-					options={[["", t.anyServer] as const, ...servers.items.map(s => [s.id, s.name] as const)]}
-				/>
-				<Choice
-					label={t.state}
-					value={state ?? ""}
-					onValue={v => goWords({state: v})}
-					options={[["", t.anyState] as const, ...STATES.map(s => [s, en.states[s] ?? s] as const)]}
-				/>
-				<Field label={t.words} type="search" value={words} onValue={v => goWords({search: v})} />
-			</div>
+			<Filters filters={filters} query={query} />
 			<List
 				label={tools ? t.title : en.prompts.title}
-				list={{...list, items}}
+				list={list}
 				keyOf={r => r.id}
 				empty={
-					server || state || words ? (
+					Object.keys(values).length > 0 ? (
 						<Empty title={t.noMatch}>
 							<p>
 								<a href={link(tools ? "tools" : "prompts")}>{t.clear}</a>
 							</p>
 						</Empty>
-					) : list.more ? (
-						<></>
 					) : (
 						<Empty title={tools ? t.empty : en.prompts.empty}>
 							<p>{tools ? t.emptyWhy : en.prompts.emptyWhy}</p>
