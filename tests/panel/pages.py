@@ -35,6 +35,8 @@ PAGES = (
     ("#/access/identities", "Access"),
     ("#/access/document", "Access"),
     ("#/access/endpoints", "Access"),
+    ("#/remote", "Remote"),
+    ("#/remote/new", "New way in"),
     ("#/people", "Administrators"),
     ("#/people/logins", "Administrators"),
     ("#/settings", "Settings"),

@@ -29,6 +29,7 @@ export const pages: PageRow[] = [
 	{place: "activity", title: en.activity.title, group: records, load: () => import("./pages/activity/page")},
 	{place: "audit", title: en.audit.title, group: records, load: () => import("./pages/audit/page")},
 	{place: "access", title: en.access.title, group: rights, load: () => import("./pages/access/page")},
+	{place: "remote", title: en.remote.title, group: rights, load: () => import("./pages/remote/page")},
 	{place: "people", title: en.people.title, group: rights, load: () => import("./pages/people/page")},
 	{place: "settings", title: en.settings.title, group: rights, load: () => import("./pages/settings/page")},
 	{place: "account", title: en.account.title, load: () => import("./pages/account/page")},

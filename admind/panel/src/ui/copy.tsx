@@ -1,0 +1,28 @@
+/* Text that is taken elsewhere: a command for a shell, an address for a client. */
+import {useEffect, useState} from "preact/hooks";
+import {en} from "../en";
+
+/** Draws the text as it is, with a button that copies it. `label` says what it is. */
+export function Copy({label, text}: {label: string; text: string}) {
+	const [copied, setCopied] = useState(false);
+
+	useEffect(() => setCopied(false), [text]);
+	return (
+		<div class="copy">
+			<pre class="plain" tabIndex={0} aria-label={label}>
+				{text}
+			</pre>
+			<p>
+				<button
+					type="button"
+					class="small"
+					aria-label={en.copyOf(label)}
+					onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+				>
+					{en.once.copy}
+				</button>{" "}
+				<span role="status">{copied ? en.once.copied : ""}</span>
+			</p>
+		</div>
+	);
+}
