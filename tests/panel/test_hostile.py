@@ -1,5 +1,6 @@
 """Names, notes, code, arguments, results and errors that attack the page or its reader. Nothing runs, nothing hides, and the
 page asks nobody else. The same text is shown to work on a page that is not the panel."""
+import json
 import re
 import types
 
@@ -8,6 +9,8 @@ import pytest
 from harness.clients import flow
 from harness.clients.chromium import Pages
 from harness.clients.mcp import Client
+from harness.clients.rest import Rest
+from harness.clients.signed_token import Issuer, Person, document, set_document
 from harness.patience import until
 
 from . import seeds
@@ -15,7 +18,10 @@ from .pages import PAGES
 
 MARKUP = '<img src=x onerror="window.__seen.canary++"><script>window.__seen.canary++</script><svg onload="window.__seen.canary++">'
 LINK = "javascript:window.__seen.canary++"
-BIDI = "\u202egnirts\u2066\u200b\ufeff"
+#: Turns the direction, has no width, or is a letter that nothing draws (a soft hyphen, a tag, a variation).
+BIDI = "\u202egnirts\u2066\u200b\ufeff\u200d\u2060\u061c\u00ad\U000e0041\ufe0f\u180e"
+#: The same in what a page may not show by itself.
+UNSEEN = re.compile("[\x1b\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]")
 ANSI = "\x1b[31mred\x1b[0m"
 LONG = "long" * 25_000
 TEMPLATE = "${window.__seen.canary++} {{constructor.constructor('window.__seen.canary++')()}} %s"
@@ -27,7 +33,23 @@ CODE = f"""def main(text: str = '') -> str:
     print({ALL + ANSI!r})
     return {ALL + ANSI!r} + {'z' * 60_000!r}
 """
+#: A subject may have all of ASCII but the blank.
+SUBJECT = "<img/src=x/onerror=window.__seen.canary++>javascript:__seen.canary++"
 RAISES = f"def main() -> str:\n    raise ValueError({ALL + ANSI!r})\n"
+#: All that a reader or a screen reader gets of the page. A field that is edited has the text itself, which is not of this.
+SHOWN = """
+const said = ['title', 'aria-label', 'aria-description', 'alt', 'placeholder', 'label'];
+return [document.title, document.body.innerText, ...[...document.querySelectorAll('*')].flatMap(e => said.map(n => e.getAttribute(n) ?? ''))].join('\\n');
+"""
+
+
+def person(instance):
+    """Someone of an issuer whose name is markup, and whose requests say what they like."""
+    issuer = Issuer()
+    got = set_document(instance, document([issuer], ((issuer.name, "any", None, "all"),), {
+        "all": {"scopes": ("tools:read", "tools:call"), "allow": ["*"], "deny": []}}))
+    assert got["_"] == "ACCESS_STATE", got
+    return Person(instance, issuer, SUBJECT, email=SUBJECT[:40] + "@example.org", email_verified=True)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +78,20 @@ def evil(instance):
         mcp.manage("mcpbox_update_tool", tool_id=made.tool, python_code=CODE.replace("text: str", "text: str = 'a', more: str"))
         made.waiting = mcp.manage("mcpbox_request_publish", tool_id=made.tool, notes=ALL[:2000])["request_id"]
         made.prompt = mcp.manage("mcpbox_create_prompt", server_id=server, name="speak", description=ALL[:1000], text=ALL)["id"]
+    with person(instance).client() as other:
+        other.call("evil__attack", {"text": ALL})
+        other.call(MARKUP.replace(" ", "/")[:60], {})
+    source = rest.request("POST", f"/api/servers/{server}/sources", {"name": "far", "url": "https://mcp.example.org/mcp?a=%3Cscript%3E"})[2]
+    made.source = source["id"]
+    known = json.dumps({"description": ALL, "input_schema": {"type": "object", "properties": {"__proto__": {"type": "string", "description": ALL}}}})
+    for n, name in enumerate((MARKUP, *NAMES.split())):
+        instance.psql(f"INSERT INTO mcpbox.source_tools VALUES ('{made.source}', $${name}$$, repeat('a{n}', 32), $${known}$$)")
+    instance.psql(f"UPDATE mcpbox.external_sources SET tool_count = 5, last_discovered_at = clock_timestamp(), checked_at = clock_timestamp(),"
+                  f" last_failure = 'upstream_error', last_error = $${ALL + ANSI}$$ WHERE id = '{made.source}'")
+    # A browser names itself (a head has ASCII alone), and a name that nobody has goes to the audit log.
+    for name in ("admin", MARKUP, "constructor"):
+        Rest(lambda: instance.address("admind-http")).once("POST", "/api/login", {"username": name, "password": instance.password if name == "admin" else MARKUP},
+                                    {"User-Agent": f"{LINK} {MARKUP}"})
     put("POST", "/api/servers/evil/secrets", {"key": "CONSTRUCTOR", "description": ALL})
     put("POST", "/api/servers/{}/network".format(server), {"host": "xn--e1awd7f.example", "justification": ALL})
     put("POST", "/api/tokens", {"name": "constructor", "allow": ["evil__*"]})
@@ -73,7 +109,7 @@ def places(evil):
     return [r for r, _ in PAGES if "{" not in r] + [
         f"#/approvals/{evil.request}", f"#/approvals/{evil.waiting}", f"#/approvals?search={'constructor'}", f"#/tools/{evil.tool}",
         f"#/tools/{evil.tool}/versions/1", f"#/tools/{evil.tool}/compare?a=1&b=2", f"#/tools/{evil.tool}/run", f"#/tools/{evil.tool}/edit",
-        f"#/tools/{evil.prompt}", f"#/servers/{evil.server}", "#/secrets/evil/CONSTRUCTOR", f"#/calls/{evil.call}", f"#/calls/{evil.error}",
+        f"#/tools/{evil.prompt}", f"#/servers/{evil.server}", f"#/sources/{evil.source}", "#/secrets/evil/CONSTRUCTOR", f"#/calls/{evil.call}", f"#/calls/{evil.error}",
         "#/calls?tool=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", "#/access/keys", "#/access/identities", "#/access/document",
         "#/access/endpoints", "#/people/logins", "#/settings/limits", "#/settings/breakers", "#/constructor", "#/__proto__/x",
         "#/%E0%A4%A", "#/calls/%3Cscript%3E"]
@@ -102,8 +138,7 @@ def test_nothing_runs_and_nothing_leaves(page, evil):
         links = page.js("return [...document.querySelectorAll('a')].map(a => a.getAttribute('href') ?? '')")
         assert not [a for a in links if not re.match(r"#|https?://", a)], where
         assert page.js("return document.querySelectorAll('main img, main iframe, main script, main svg, main object').length") == 0, where
-        raw = page.js("return document.body.innerText")
-        assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\ufeff\x1b]", raw), where
+        assert (found := UNSEEN.findall(page.js(SHOWN))) == [], (where, found)
         wide = page.js("return [document.documentElement.scrollWidth, innerWidth]")
         assert wide[0] <= wide[1], (where, wide)
     page.go("#/")
@@ -119,6 +154,15 @@ def test_what_hides_is_shown(page, evil):
     page.see("\\u{202e}")
     page.go(f"#/tools/{evil.tool}")
     page.see("\\u{202e}")
+    page.go(f"#/sources/{evil.source}")
+    page.see(MARKUP)
+    page.see("\\u{e0041}")
+    page.go("#/people/logins")
+    page.see("<img src=x")
+    page.see("javascript:window")
+    for where in ("#/access/identities", "#/calls"):
+        page.go(where)
+        page.see("oidc:pocket:" + SUBJECT)
 
 
 def test_an_argument_named_proto_is_an_argument(page, evil, instance):
