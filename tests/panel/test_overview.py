@@ -57,10 +57,10 @@ def test_it_says_what_waits(page, world):
 
 def test_it_says_what_failed_in_words(page, figures):
     fresh(page)
-    page.see("an error of the tool: 1")
+    page.see("An error of the tool: 1")
     newest = [e["id"] for e in figures["recent_errors"]]
     assert newest and "#/calls/" + newest[0] in [a for n in page.all("link") if (a := n.attr("href"))]
-    assert "failure=exception" in links(page, "an error of the tool")[0]
+    assert "failure=exception" in links(page, "An error of the tool")[0]
 
 
 def test_a_chart_is_told_as_a_sentence_and_a_table(page, figures):
@@ -147,6 +147,6 @@ def test_new_requests_come_by_themselves_and_hostile_notes_show(page, world, ins
 def test_a_viewer_sees_it_all(as_role, world, figures):
     p = as_role("viewer").page
     p.see("All processes answer")
-    p.see("an error of the tool: 1")
+    p.see("An error of the tool: 1")
     assert p.all("alert") == [] and links(p, re.compile("version"))
     p.clean()

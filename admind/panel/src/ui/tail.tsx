@@ -142,15 +142,17 @@ export function Tail({
 		<Part
 			title={title}
 			actions={
-				<button type="button" aria-pressed={on} onClick={() => setOn(!on)}>
-					{on ? t.stop : t.start}
-				</button>
+				<>
+					<p role="status" class="quiet">
+						{told}
+					</p>
+					<button type="button" aria-pressed={on} onClick={() => setOn(!on)}>
+						{on ? t.stop : t.start}
+					</button>
+				</>
 			}
 		>
 			<div class="live">
-				<p role="status" class="quiet">
-					{told}
-				</p>
 				{lines.waiting > 0 ? (
 					<button
 						type="button"

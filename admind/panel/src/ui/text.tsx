@@ -10,6 +10,7 @@
  * escape as \u{5c}.
  */
 import type {ComponentChildren} from "preact";
+import {en} from "../en";
 
 /* Controls but newline and tab, format characters (bidi, zero-width), private
  * use, surrogates, unassigned, separators of lines, blanks but the space, and
@@ -88,6 +89,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 const relative = new Intl.RelativeTimeFormat("en", {numeric: "auto", style: "narrow"});
 const exact = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium", timeStyle: "medium"});
+const date = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium"});
 
 /** Draws a time as "5 min ago", with the date in its title; a date alone where it is over 30 days away. */
 export function Time({at}: {at: string | null | undefined}) {
@@ -95,11 +97,25 @@ export function Time({at}: {at: string | null | undefined}) {
 	const when = new Date(at),
 		s = (when.getTime() - Date.now()) / 1000;
 	const [unit, size] = UNITS.find(([, n]) => Math.abs(s) >= n) ?? ["second", 1];
-	const text = Math.abs(s) > 30 * 86400 ? exact.format(when) : relative.format(Math.trunc(s / size), unit);
+	const text = Math.abs(s) > 30 * 86400 ? date.format(when) : relative.format(Math.trunc(s / size), unit);
 	return (
 		<time dateTime={at} title={exact.format(when)}>
 			{text}
 		</time>
+	);
+}
+
+/** Draws when somebody made something, and who. */
+export function Made({at, by}: {at: string | null | undefined; by: string | null | undefined}) {
+	return (
+		<>
+			<Time at={at} />{" "}
+			{by ? (
+				<span class="quiet">
+					{en.by} <Text text={by} />
+				</span>
+			) : null}
+		</>
 	);
 }
 
@@ -108,7 +124,8 @@ export function duration(ms: number | null | undefined): string {
 	if (ms === null || ms === undefined) return "–";
 	if (ms < 1000) return `${Math.round(ms)} ms`;
 	if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
-	return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+	const s = Math.round(ms / 1000);
+	return s % 60 === 0 ? `${s / 60} min` : `${Math.floor(s / 60)} min ${s % 60} s`;
 }
 
 /** Returns a number of bytes for people. */

@@ -10,7 +10,7 @@ import {done, Empty, State} from "../../ui/notice";
 import {Once} from "../../ui/once";
 import {Part} from "../../ui/page";
 import {List} from "../../ui/table";
-import {Text, Time} from "../../ui/text";
+import {Made, Text, Time} from "../../ui/text";
 
 const t = en.access;
 type Key = Schemas["Key"];
@@ -59,11 +59,7 @@ export function Keys() {
 					{
 						name: t.made,
 						kind: "narrow",
-						cell: k => (
-							<>
-								<Time at={k.created_at} /> <Text text={k.created_by} />
-							</>
-						),
+						cell: k => <Made at={k.created_at} by={k.created_by} />,
 					},
 					...(meAdministers()
 						? [
@@ -116,7 +112,7 @@ function New({onDone}: {onDone: () => void}) {
 		<Part title={t.newKey}>
 			{key ? <Once secret={key} how={t.keyHow} /> : null}
 			<details open={key !== undefined ? undefined : false}>
-				<summary>{t.newKeyForm}</summary>
+				<summary class="button">{t.newKeyForm}</summary>
 				<Form label={t.makeKey} busy={act.busy} problem={act.problem} action={act.run}>
 					<div class="columns">
 						<div>

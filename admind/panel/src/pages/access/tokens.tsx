@@ -12,7 +12,7 @@ import {done, Empty, State} from "../../ui/notice";
 import {Once} from "../../ui/once";
 import {Part} from "../../ui/page";
 import {List} from "../../ui/table";
-import {Text, Time} from "../../ui/text";
+import {Made, Text, Time} from "../../ui/text";
 
 const t = en.access;
 type Token = Schemas["Token"];
@@ -83,11 +83,7 @@ export function Tokens({query}: {query: URLSearchParams}) {
 					{
 						name: t.made,
 						kind: "narrow",
-						cell: k => (
-							<>
-								<Time at={k.created_at} /> <Text text={k.created_by} />
-							</>
-						),
+						cell: k => <Made at={k.created_at} by={k.created_by} />,
 					},
 					...(meAdministers()
 						? [
@@ -176,7 +172,7 @@ function New({onDone}: {onDone: () => void}) {
 		<Part title={t.newToken}>
 			{token ? <Once secret={token} how={t.tokenHow} /> : null}
 			<details open={token !== undefined ? undefined : false}>
-				<summary>{t.newTokenForm}</summary>
+				<summary class="button">{t.newTokenForm}</summary>
 				<Form label={t.makeToken} busy={act.busy} problem={act.problem} action={act.run}>
 					<div class="columns">
 						<Field label={t.name} hint={t.nameHint} value={name} onValue={setName} required maxLength={64} />

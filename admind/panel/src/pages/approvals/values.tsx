@@ -8,15 +8,9 @@ export const JSON_FIELDS = new Set(["icons", "meta", "input_schema", "output_sch
 
 /** Returns a number with its unit, by the name of its field or limit. */
 export function amount(name: string, n: number): string {
-	const told =
-		name.endsWith("_bytes") || name === "size"
-			? bytes(n)
-			: name.endsWith("_ms")
-				? duration(n)
-				: name === "network_rate"
-					? `${bytes(n)}/min`
-					: "";
-	return told && told !== count(n) ? `${told} (${count(n)})` : count(n);
+	if (name.endsWith("_ms")) return n < 1000 ? duration(n) : `${duration(n)} (${count(n)} ms)`;
+	if (name.endsWith("_bytes") || name === "size") return n < 1024 ? bytes(n) : `${bytes(n)} (${count(n)} B)`;
+	return name === "network_rate" ? `${bytes(n)}/min (${count(n)} B)` : count(n);
 }
 
 /** Draws a value that is reviewed. */

@@ -167,7 +167,7 @@ export function CallList({query}: {query: URLSearchParams}) {
 					},
 					{name: t.outcome, cell: e => <Outcome outcome={e.outcome ?? e.state} failure={e.failure_mode} />},
 					{name: t.principal, cell: e => <Text text={e.principal} />},
-					{name: t.listener, kind: "narrow", cell: e => t.listeners[e.listener]},
+					{name: t.listener, kind: "narrow", cell: e => <span class="nowrap">{t.listeners[e.listener]}</span>},
 					{name: t.time, kind: "number", cell: e => duration(e.duration_ms)},
 					{
 						name: t.begun,

@@ -42,7 +42,8 @@ export function Waiting({pending}: {pending: Dashboard["pending"]}) {
 									<Text text={a.exposed_name ?? a.module ?? a.host ?? a.server} />
 								</a>{" "}
 								<span class="quiet">
-									{en.approvals.kinds[a.kind]}, {t.by} <Text text={a.requested_by} />, <Time at={a.requested_at} />
+									{en.approvals.kinds[a.kind]?.toLowerCase()}, {t.by} <Text text={a.requested_by} />,{" "}
+									<Time at={a.requested_at} />
 								</span>
 								{a.notes ? (
 									<div class="quiet">

@@ -11,7 +11,7 @@ import {Choice, Field, Form} from "../../ui/form";
 import {done, Empty, Loading, Note, ProblemNote, State} from "../../ui/notice";
 import {Page, Tabs} from "../../ui/page";
 import {List, Table} from "../../ui/table";
-import {Text, Time} from "../../ui/text";
+import {Made, Text, Time} from "../../ui/text";
 
 const t = en.people;
 type Person = Schemas["Administrator"];
@@ -81,11 +81,7 @@ function All() {
 					{
 						name: t.made,
 						kind: "narrow",
-						cell: p => (
-							<>
-								<Time at={p.created_at} /> <Text text={p.created_by} />
-							</>
-						),
+						cell: p => <Made at={p.created_at} by={p.created_by} />,
 					},
 					{
 						name: en.actions,

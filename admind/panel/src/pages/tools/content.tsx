@@ -4,7 +4,7 @@ import {en} from "../../en";
 import {CodeView} from "../../ui/code";
 import {SchemaTable} from "../../ui/schema";
 import {Facts} from "../../ui/table";
-import {bytes, count, Hash, Text, Time} from "../../ui/text";
+import {bytes, count, Hash, Made, Text} from "../../ui/text";
 
 type Version = Schemas["Version"];
 const t = en.tools;
@@ -35,12 +35,7 @@ export function Content({v}: {v: Version}) {
 				facts={[
 					[t.state, en.states[v.approval_status] ?? v.approval_status],
 					[t.kind, t.kinds[v.kind]],
-					[
-						t.made,
-						<>
-							<Time at={v.created_at} /> <Text text={v.created_by} />
-						</>,
-					],
+					[t.made, <Made at={v.created_at} by={v.created_by} />],
 					[t.how, t.sources[v.change_source]],
 					[t.hash, <Hash hash={v.version_hash} />],
 					[t.titleOf, v.title ? <Text text={v.title} strict /> : null],
@@ -94,7 +89,9 @@ export function Content({v}: {v: Version}) {
 			<details>
 				<summary>{t.rawSchemas}</summary>
 				<CodeView label={named(t.inputSchema)} text={JSON.stringify(v.input_schema, null, 2)} lang="json" />
-				{v.output_schema ? <CodeView label={named(t.outputSchema)} text={JSON.stringify(v.output_schema, null, 2)} lang="json" /> : null}
+				{v.output_schema ? (
+					<CodeView label={named(t.outputSchema)} text={JSON.stringify(v.output_schema, null, 2)} lang="json" />
+				) : null}
 				{v.annotations ? <CodeView label={named(t.annotations)} text={JSON.stringify(v.annotations, null, 2)} lang="json" /> : null}
 			</details>
 		</>

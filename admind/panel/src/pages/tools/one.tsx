@@ -7,7 +7,7 @@ import {go, link} from "../../route";
 import {Empty, Loading, Note, ProblemNote, State} from "../../ui/notice";
 import {Page, Part} from "../../ui/page";
 import {Facts, List} from "../../ui/table";
-import {duration, Hash, Text, Time} from "../../ui/text";
+import {duration, Hash, Made, Text, Time} from "../../ui/text";
 import {Actions, Rollback} from "./actions";
 import {Content} from "./content";
 import {Standing} from "./list";
@@ -91,14 +91,7 @@ export function ToolOne({id}: {id: string}) {
 								[t.serves, tool.serving_version != null ? t.versionTitle(String(tool.serving_version)) : t.nothingServes],
 								[t.newest, t.versionTitle(String(tool.version))],
 								[t.hash, <Hash hash={tool.hash} />],
-								[
-									t.made,
-									tool.created_by ? (
-										<>
-											<Time at={tool.created_at} /> <Text text={tool.created_by} />
-										</>
-									) : null,
-								],
+								[t.made, tool.created_by ? <Made at={tool.created_at} by={tool.created_by} /> : null],
 							]}
 						/>
 						<p class="buttons">
@@ -189,11 +182,7 @@ function Versions({
 					{
 						name: t.made,
 						kind: "narrow",
-						cell: v => (
-							<>
-								<Time at={v.created_at} /> <Text text={v.created_by} />
-							</>
-						),
+						cell: v => <Made at={v.created_at} by={v.created_by} />,
 					},
 					{name: t.hash, kind: "narrow", cell: v => <Hash hash={v.hash} />},
 					{
