@@ -2,8 +2,10 @@
 import statistics
 from dataclasses import dataclass
 
+from harness.clients.visits import PAGES
 from management import CALLS
 from parts import SPACE_MS
+from paint import USEFUL
 from requests import CLIENTS, METHODS
 from signed import first, ratio
 from suite import POOL_MIN
@@ -25,10 +27,15 @@ MANAGEMENT_P50_US, ORIGINAL_US, OF_ORIGINAL = 2000.0, 4900.0, 5.0
 # token; and the price of a new one, as a multiple of the same. A lone call takes
 # 1.5 ms where the goal of 3 ms was set, and a busy machine slows both.
 OF_API_TOKEN, FIRST_OF_CALL = 1.05, 2.0
+# Milliseconds until a browser with an empty cache has drawn the panel's first page.
+PAINT_MS = 300.0
+# Milliseconds until any page of the panel is drawn, among ten thousand tools and a million records.
+PAGE_MS = 1000.0
 FORM = {"plain": "`def main`", "aio": "`async def main`"}
 # --quick is a guard, not a judgement: only a mistake goes past these.
 QUICK = {"p50": 10.0, "rate": 0.25, "cpu": 3.0, "pss": 1.5, "neighbour": 3.0,
-         "request": 0.25, "p99": 10.0, "management": 5.0, "signed": 1.5, "first": 2.0}
+         "request": 0.25, "p99": 10.0, "management": 5.0, "signed": 1.5, "first": 2.0,
+         "paint": 5.0, "pages": 5.0}
 
 
 @dataclass
@@ -52,8 +59,12 @@ def ratios(a, b):
     return [x / y for x, y in zip(a, b, strict=True)]
 
 
+def relaxed(quick):
+    return QUICK if quick else dict.fromkeys(QUICK, 1.0)
+
+
 def judge(parts, facts, quick):
-    relax = QUICK if quick else dict.fromkeys(QUICK, 1.0)
+    relax = relaxed(quick)
     calls, lone, cpu = parts["calls"], parts["lone"], parts["cpu"]
     goals = []
     for tool, form in FORM.items():
@@ -86,7 +97,7 @@ def judge(parts, facts, quick):
                 f"p50 beside a tool that {name.split()[0]}, as a multiple of alone",
                 median(values), NEIGHBOUR[facts["cpu_controller"]] * relax["neighbour"], True))
     return (goals + requests(parts["requests"], relax) + signed(parts["signed"], relax)
-            + management(parts["management"], relax))
+            + panel(parts, relax) + management(parts["management"], relax))
 
 
 def requests(v, relax):
@@ -110,6 +121,15 @@ def signed(v, relax):
                  ratio(v), OF_API_TOKEN * relax["signed"], True),
             Goal("what the first request of a signed token takes beyond its second: p50 as a multiple of a call by an API token",
                  median(first(v)) / median(v["api"]), FIRST_OF_CALL * relax["first"], True)]
+
+
+def panel(parts, relax):
+    v, many = parts["paint"], parts["pages"]
+    slowest = max(PAGES, key=lambda p: median(many[f"{p} drawn"]))
+    return [Goal(f"the panel, {what}, nothing cached: ms until it is drawn", median(v[f"{what} empty useful"]),
+                 PAINT_MS * relax["paint"], True) for what in USEFUL] + [
+        Goal(f"the panel's slowest page with ten thousand tools and a million records ({slowest}): ms until it is drawn",
+             median(many[f"{slowest} drawn"]), PAGE_MS * relax["pages"], True)]
 
 
 def management(v, relax):

@@ -10,11 +10,14 @@ from concurrent import futures
 import machine
 from harness.clients import flow
 from harness.clients.mcp import Client
+from harness.instance import Instance
 from harness.patience import eventually
 from management import management
+from pages import fill, pages
+from paint import paint
 from requests import requests
 from signed import signed
-from suite import POOL_MIN, PROGRAMS, SETTLE, Suite, program
+from suite import POOL_MIN, PROGRAMS, SETS, SETTLE, Suite, program
 from values import Values
 
 PYTHON = ("/usr/bin/python3", "-I", "-S", "-c", "pass")
@@ -302,8 +305,24 @@ def all_parts(quick, say):
             "neighbours": neighbours(with_suite, 1 if quick else 3, ms, say),
             "requests": requests(with_suite, 1 if quick else 5, 150 if quick else 400, say),
             "signed": signed(with_suite, 150 if quick else 500, 60 if quick else 200, say),
+            # before the million records of what follows
+            "paint": paint(with_suite, 3 if quick else 15, say),
             "management": management(with_suite, 1 if quick else 5, 200 if quick else 500, say),
+            # among the million records of what was before
+            "pages": pages(with_suite, 1 if quick else 5, say),
         }, {"cpu_controller": cpu_controller(with_suite), "percent_busy_before": round(others, 1)}
+    finally:
+        with_suite.close()
+
+
+def panel_parts(quick, say):
+    """The panel alone, on an instance of its own."""
+    with_suite = Instance(sets=SETS)
+    try:
+        painted = paint(with_suite, 3 if quick else 15, say)
+        say("the panel with much: making ten thousand tools")
+        fill(with_suite)
+        return {"paint": painted, "pages": pages(with_suite, 1 if quick else 5, say)}
     finally:
         with_suite.close()
 

@@ -2,14 +2,18 @@
 import json
 import statistics
 
+from harness.clients.visits import PAGES
 from harness.document import replace_section, table
 from parts import BWRAP, CLIENTS, HOSTILE_WHAT, PYTHON, SPACE_MS
 from management import CALLS, CLIENTS as MANAGERS
+from paint import USEFUL
 from requests import CLIENTS as AT_ONCE
 from requests import METHODS, SERVERS
 from signed import first, interval, ratio
 
 SECTION = "tests/bench/run"
+# Pages of the panel that the table has.
+SLOWEST = 8
 
 
 def mid(values, scale=1.0, digits=2):
@@ -100,6 +104,18 @@ def spread(times):
     return tuple(f"{x / 1000:.3f}" for x in (statistics.median(times), statistics.quantiles(times, n=20)[-1]))
 
 
+def paint(v):
+    rows = [(what, "empty" if kind == "empty" else "has the files", mid(v[f"{what} {kind} first"], 1, 0), mid(v[f"{what} {kind} useful"], 1, 0))
+            for what in USEFUL for kind in ("empty", "cached")]
+    return table(("page", "cache", "first paint ms", "all drawn ms"), rows)
+
+
+def pages(v):
+    order = sorted(PAGES, key=lambda p: -statistics.median(v[f"{p} drawn"]))[:SLOWEST]
+    return table(("page", "all drawn ms", "slowest request ms"), [
+        (f"`{p}`", mid(v[f"{p} drawn"], 1, 0), mid(v[f"{p} slowest"], 1, 0)) for p in order])
+
+
 def management(v):
     rows = [("`mcpbox_list_servers`, no servers but ours", 1, mid(v["small p50"], 1e-3),
              mid(v["small p99"], 1e-3), mid(v["small rate"], 1, 0))]
@@ -132,6 +148,10 @@ def text(parts, facts, goals):
         requests(parts["requests"]),
         "**Signed tokens** (JWTs) at the tunnel's socket, in pairs with an API token, in random order; "
         "then people whose token was never seen.", signed(parts["signed"]),
+        "**The panel** in Debian's Chromium without a screen, from the start of the navigation until a frame has "
+        "the whole first page.", paint(parts["paint"]),
+        f"**The panel with much**: 10,000 tools of 100 servers, 1,000 requests that wait, a million records. The {SLOWEST} slowest "
+        f"of {len(PAGES)} pages.", pages(parts["pages"]),
         "**Management calls**, the first on a small suite, the others with 10,000 tools of 100 "
         "servers and a million records. Each is recorded, as every call is.",
         management(parts["management"]),

@@ -93,13 +93,13 @@ PARTS = (
           "tests/browser/*", "tests/harness/clients/chromium.py", "tests/integration/admin/test_passkeys.py")),
     Part("panel", FULL, "the panel in a real Chromium: each page, its stories, hostile content (440 MB)",
          ("pytest", "browser", "npm", "serve"),
-         ("admind/panel/*", "admind/http/*", "docs/openapi.yaml", "contrib/instance", "tests/panel/*", "tests/harness/clients/chromium.py",
-          "tests/harness/clients/page.py")),
+         ("admind/panel/*", "admind/http/*", "docs/openapi.yaml", "contrib/instance", "tests/panel/*", "tests/harness/house.py",
+          "tests/harness/clients/chromium.py", "tests/harness/clients/page.py")),
 
     Part("hosts", NAMED, "the programs people use: Inspector, Claude Code, mcp-remote (700 MB)",
          ("pytest", "npm", "serve")),
     Part("bench", NAMED, "compares with other ways to start a process, and connects with and without egress;"
-         " judges speed", ("bench", "npm", "pytest", "egress", "serve")),
+         " judges speed (with a browser: 440 MB)", ("bench", "browser", "npm", "pytest", "egress", "serve")),
     Part("soak", NAMED, "what is left after MCPBOX_SOAK_CALLS calls (100000)", ("pytest", "serve")),
     Part("fuzz-long", NAMED, "each libFuzzer target, ten minutes", ("sanitizer",)),
 )

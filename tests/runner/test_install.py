@@ -10,7 +10,7 @@ HEAVY = {"clang-19": {"lint", "tidy", "unit", "fuzz", "fuzz-long"},
          "mmdebstrap": {"package", "reproducible", "debian13", "systemd", "vm"},
          "npm": {"lint", "wire", "schema", "egress", "clients", "conformance", "wire-long", "hosts", "bench", "issuers",
                  "remote", "panel", "package", "reproducible", "vm"},
-         "chromium": {"browser", "panel"}}
+         "chromium": {"browser", "panel", "bench"}}
 BROWSERS = ("chromium", "firefox")
 
 
