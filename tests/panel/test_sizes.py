@@ -1,12 +1,25 @@
-"""The first page is small, its files have hashed names, and the browser keeps them."""
+"""The first page is small, its files have hashed names, and the browser keeps them. Where there is much, a page asks for little and
+draws little."""
 import gzip
 import http.client
 import re
+
+import psycopg
+import pytest
+
+from harness import scale
+from harness.clients.visits import PAGES, visit, watch
+from harness.patience import until
 
 #: Everything that sign-in and Overview need, as it is sent.
 FIRST_PAGE_MAX = 120_000
 NAME = re.compile(r"/[\w/]*?[\w.]+-[A-Z0-9a-z]{8,}\.(?:js|css|svg)$")
 PAINT_S = 60
+#: Of a page where there is much: requests, rows of one answer, bytes of all answers, rows and elements that are drawn. The
+#: server's choice has an option for each of 200 servers.
+ASKED_MAX, ITEMS_MAX, BYTES_MAX, ROWS_MAX, OPTIONS_MAX, ELEMENTS_MAX = 8, 200, 250_000, 150, 250, 2500
+#: Lists that have more than a page here.
+LONG = ("approvals", "tools", "servers", "calls", "activity", "audit", "access", "access/keys", "access/identities", "settings/limits")
 
 
 def fetch(instance, path, **headers):
@@ -50,3 +63,37 @@ def test_a_second_visit_fetches_no_file_again(page):
     again = page.js("""return performance.getEntriesByType('resource').filter(e => !e.name.includes('/api/') && !e.name.startsWith('data:')
         && e.transferSize > 0).map(e => e.name)""")
     assert again == []
+
+
+@pytest.fixture(scope="module")
+def much(browser, instance):
+    """More of everything than a page shows, and than the bounds allow to be drawn."""
+    with psycopg.connect(f"host={instance.run('postgresql')} user=postgres dbname=mcpbox", autocommit=True) as db:
+        scale.fill(db, tools=2000, executions=20_000, audit=500)
+        for table in ("approval_requests WHERE state = 'pending'", "tools", "executions", "activity", "audit_log", "api_tokens", "script_keys",
+                      "identities", "rate_limits"):
+            assert db.execute(f"SELECT count(*) FROM mcpbox.{table}").fetchone()[0] > ROWS_MAX, table
+    watch(browser)
+
+
+@pytest.mark.parametrize("where", PAGES)
+def test_a_page_asks_and_draws_little(page, much, where):
+    got = visit(page, where)
+    told = {k: v for k, v in got.items() if k != "ms"}
+    assert got["asked"] and {a["status"] for a in got["asked"]} == {200}, told
+    assert len(got["asked"]) <= ASKED_MAX and max(a["items"] for a in got["asked"]) <= ITEMS_MAX, told
+    assert sum(a["bytes"] for a in got["asked"]) <= BYTES_MAX, told
+    assert got["rows"] <= ROWS_MAX and got["options"] <= OPTIONS_MAX and got["elements"] <= ELEMENTS_MAX, told
+
+
+@pytest.mark.parametrize("place", LONG)
+def test_a_long_list_comes_by_pages(page, much, place):
+    """One more page is one more request, and as many rows again. Counts that are read each half minute are none of it."""
+    first = visit(page, "#/" + place)
+    page.js("__asked.done = []")
+    page.click("button", "Show more")
+    rows = until(lambda: (n := page.js("return document.querySelectorAll('main tbody tr, main li').length")) > first["rows"] and n)
+    [asked] = [a for a in page.js("return __asked.done") if "cursor=" in a["to"]]
+    [before] = [a for a in first["asked"] if a["to"].split("?")[0] == asked["to"].split("?")[0]]
+    assert asked["items"] == before["items"] <= ROWS_MAX
+    assert rows == first["rows"] + asked["items"]
