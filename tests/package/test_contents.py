@@ -51,7 +51,7 @@ def test_every_file_is_meant_to_be_there(package):
         "examples/prometheus/mcpbox.rules.yml", "examples/module-add", "docs/openapi.yaml",
         *(f"examples/cloudflare/{f}" for f in WORKER),
         *(f"examples/cloudflare/src/{p.name}" for p in (SRC / "contrib/cloudflare/src").glob("*.ts")),
-        *(str(p.relative_to(SRC)) for p in (SRC / "docs").rglob("*.md")))}
+        *(str(p.relative_to(SRC)) for end in ("*.md", "*.png") for p in (SRC / "docs").rglob(end)))}
     wanted |= {f"/etc/mcpbox/{c}.conf" for c in CONF}
     wanted |= {f"/usr/share/man/{p}" for p in PAGES}
     wanted |= {f"/usr/lib/systemd/system/{u}" for u in units()}
