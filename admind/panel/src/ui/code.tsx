@@ -23,7 +23,8 @@ const ROWS = 1000;
 /* Longer texts have no colours: the parser would hold the page up. */
 const COLOURS_MAX = 300_000;
 
-const JSON_TOKENS = /"(?:[^"\\\n]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*|\b(?:true|false|null)\b/g;
+/* A string without an end counts as a string: else each quote of a text that was cut would search to its end. */
+const JSON_TOKENS = /"(?:[^"\\\n]|\\.)*(?:"(\s*:)?)?|-?\d[\d.eE+-]*|\b(?:true|false|null)\b/g;
 
 function* jsonMarks(text: string): Generator<Mark> {
 	for (const m of text.matchAll(JSON_TOKENS))
