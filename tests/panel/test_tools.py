@@ -222,6 +222,14 @@ def test_any_two_versions_are_compared(page, tool):
     page.see("Serves: version 1")
 
 
+def test_versions_that_differ_are_not_called_the_same(page, tool):
+    """A field that the page does not compare differs."""
+    tool.change(confirm=True)
+    page.go(tool.route + "/compare?a=1&b=2")
+    page.see("The contents differ in a field that this page does not compare")
+    page.not_see("Both have the same content.")
+
+
 def test_a_version_is_shown_whole(page, tool):
     tool.change(python_code=TWO, limits={"timeout_ms": 5000})
     opened(page, tool)

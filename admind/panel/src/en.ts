@@ -703,6 +703,9 @@ export const en = {
 		before: "Before",
 		after: "After",
 		same: "Both have the same content.",
+		comparedFields: "This page compares the fields that it shows. A review shows all that differs.",
+		differUnseen:
+			"The contents differ in a field that this page does not compare, such as icons or confirmed calls. A review shows all that differs.",
 		fields: "Fields",
 		field: "Field",
 		fieldNames: {
@@ -1615,7 +1618,8 @@ export const en = {
 			allow: "Name at least one tool, or * for all.",
 		},
 		step1: "1. Run this on the machine",
-		step1Why: "It shows what changes, asks you, and does it. It prints the steps that are left, and it writes their files into the directory that you are in.",
+		step1Why:
+			"It shows what changes, asks you, and does it. It prints the steps that are left, and it writes their files into the directory that you are in.",
 		theCommand: "Command that makes it",
 		after: {
 			oidc: "Left after that: the proxy's file, and a client for each program at the issuer, with the return addresses that the command prints.",

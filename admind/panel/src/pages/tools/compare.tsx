@@ -88,11 +88,17 @@ export function ToolCompare({id, a, b}: {id: string; a: string | null; b: string
 				)
 			) : (
 				<>
-					{long.length + short.length === 0 ? (
+					{long.length + short.length > 0 ? (
+						<p class="quiet">{t.comparedFields}</p>
+					) : x.version_hash === y.version_hash ? (
 						<Note>
 							<p>{t.same}</p>
 						</Note>
-					) : null}
+					) : (
+						<Note kind="warn">
+							<p>{t.differUnseen}</p>
+						</Note>
+					)}
 					{short.length > 0 ? (
 						<Part title={t.fields}>
 							<Table
