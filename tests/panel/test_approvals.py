@@ -237,6 +237,15 @@ def test_hostile_text(page, rest, mcp, tool):
     page.clean()
 
 
+def test_blanks_of_a_short_field(page, tool):
+    """Blanks that the browser would draw as one, or not at all, show."""
+    request = tool.change(title="Sky  now ")
+    review(page, request)
+    table = page.get("table", "Other fields")
+    shown = "return [...this.querySelectorAll('code')].map(e => e.innerText)"
+    assert "Sky  now\\u{20}" in table.js(shown), table.js(shown)
+
+
 def test_parts_of_a_difference(page, tool):
     """Unchanged parts fold and open, changes of blanks hide on demand, two columns have both texts."""
     body = "".join(f"    a{n} = {n}\n" for n in range(40))

@@ -1,7 +1,8 @@
 /* Values of a request's content, which others wrote: strictly escaped, since they are reviewed. */
 import {en} from "../../en";
+import {LineText} from "../../ui/code";
 import {State} from "../../ui/notice";
-import {bytes, count, duration, Text} from "../../ui/text";
+import {bytes, count, duration} from "../../ui/text";
 
 /* Fields of a version that are JSON, in the text that was stored. */
 export const JSON_FIELDS = new Set(["icons", "meta", "input_schema", "output_schema", "annotations", "arguments", "spec"]);
@@ -13,11 +14,11 @@ export function amount(name: string, n: number): string {
 	return name === "network_rate" ? `${bytes(n)}/min (${count(n)} B)` : count(n);
 }
 
-/** Draws a value that is reviewed. */
+/** Draws a value that is reviewed, as a line of code: each blank shows, and a newline is an escape. */
 export function Code({text}: {text: unknown}) {
 	return (
-		<code>
-			<Text text={String(text)} strict />
+		<code class="value">
+			<LineText text={String(text)} />
 		</code>
 	);
 }
