@@ -33,7 +33,11 @@ function TextFilter({f, value}: {f: Filter; value: string}) {
 	const [typed, setTyped] = useState(value),
 		timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
 
-	useEffect(() => setTyped(value), [value]);
+	/* A late change must not undo what else changed the words meanwhile. */
+	useEffect(() => {
+		clearTimeout(timer.current);
+		setTyped(value);
+	}, [value]);
 	useEffect(() => () => clearTimeout(timer.current), []);
 	return (
 		<Field

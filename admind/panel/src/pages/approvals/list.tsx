@@ -1,5 +1,5 @@
 /* The queue of requests: filters, marks, and decisions about several at once. */
-import {useEffect, useState} from "preact/hooks";
+import {useEffect, useRef, useState} from "preact/hooks";
 import type {Schemas} from "../../api/client";
 import {usePages, useRead} from "../../api/use";
 import {en} from "../../en";
@@ -32,18 +32,32 @@ function wordOf<T extends string>(query: URLSearchParams, name: string, words: r
 /* REST takes one of these at a time: a new one replaces the others. */
 const NONE = {server: null, tool: null, search: null};
 
-/* Draws a field that changes the address some moments after the last letter. */
+/* Draws a field that changes the address some moments after the last letter. What else changed the field's words
+   meanwhile holds: a late change must not undo it. */
 function WordsField({label, name, query}: {label: string; name: string; query: URLSearchParams}) {
 	const held = query.get(name) ?? "",
-		[value, set] = useState(held);
+		[value, set] = useState(held),
+		timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+	const stop = () => clearTimeout(timer.current);
 
 	useEffect(() => {
-		if (value === held) return;
-		const timer = setTimeout(() => goWords({...NONE, [name]: value}), TYPING_MS);
-		return () => clearTimeout(timer);
-	}, [value]);
-	useEffect(() => set(held), [held]);
-	return <Field label={label} type="search" value={value} onValue={set} maxLength={255} />;
+		stop();
+		set(held);
+	}, [held]);
+	useEffect(() => stop, []);
+	return (
+		<Field
+			label={label}
+			type="search"
+			value={value}
+			onValue={v => {
+				set(v);
+				stop();
+				timer.current = setTimeout(() => goWords(v === "" ? {[name]: v} : {...NONE, [name]: v}), TYPING_MS);
+			}}
+			maxLength={255}
+		/>
+	);
 }
 
 function NoteLine({item}: {item: Item}) {
