@@ -9,6 +9,7 @@ from harness.clients.api_token import where
 from harness.clients.mcp import Client
 from harness.patience import until
 
+from ..played import play, stop
 from ..seeds import login
 
 RESOURCE = "https://mcp.example.org/mcp"
@@ -179,6 +180,18 @@ def test_faults_of_an_issuer_are_shown_as_text(page, rest):
     page.click("link", "by-oidc")
     page.see(rest.get("/api/access")[2]["keys"][0]["error"][:40])
     assert shown(page, "Address for clients") == RESOURCE
+
+
+def test_an_escape_sequence_is_not_offered_for_a_terminal(page, rest):
+    """A hostile admind names an address that would end a terminal's paste."""
+    issuers = [{"name": "by-oidc", "issuer": "https://id.example.org"}]
+    play(page, {"part": "/api/access", "body": {**rest.get("/api/access")[2], "in_force": True, "keys": [], "document": {
+        "resource": RESOURCE + "\x1b[201~\nreboot\n", "issuers": issuers}}})
+    page.go("#/remote/by-oidc")
+    page.see(RESOURCE + "\\u{1b}[201~")
+    assert shown(page, "Command that checks") == "sudo mcpboxctl remote check by-oidc"
+    assert not page.all("button", "Copy: Address for clients") and page.all("button", "Copy: Command that checks")
+    stop(page)
 
 
 def test_others_see_the_ways_and_make_none(as_role, instance, tmp_path):

@@ -25,7 +25,7 @@ test_cases(void **unused)
 	    "two.");
 	has(FAILURE_NOT_FOUND, "Error: there is no such server",
 	    "List the servers and use one of them.");
-	/* It may have run: nobody is told to run it again at once. */
+	/* The call may have run, so the answer does not say "call again". */
 	has(FAILURE_BUSY,
 	    "no answer in time; what was asked for may still happen",
 	    "Look whether it was done before you ask again; /api/executions "

@@ -32,8 +32,8 @@ function wordOf<T extends string>(query: URLSearchParams, name: string, words: r
 /* REST takes one of these at a time: a new one replaces the others. */
 const NONE = {server: null, tool: null, search: null};
 
-/* Draws a field that changes the address some moments after the last letter. What else changed the field's words
-   meanwhile holds: a late change must not undo it. */
+/* Draws a field that changes the address some moments after the last letter. A change of these words by another control
+   ends that pause, so that a late change does not undo it. */
 function WordsField({label, name, query}: {label: string; name: string; query: URLSearchParams}) {
 	const held = query.get(name) ?? "",
 		[value, set] = useState(held),
