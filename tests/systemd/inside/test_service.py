@@ -1,5 +1,6 @@
 """mcpbox as one service: in which order it starts, what runs then, what comes
 back, what stops."""
+import ctypes
 import glob
 import http.client
 import os
@@ -25,6 +26,7 @@ ORDER = [{"admind-check", "admind-vault"}, {"admind"},
          {"sandboxd-spawn", "egress", "sandboxd-store"}, {"sandboxd"},
          {"gatewayd-local", "gatewayd-tunnel", "admind-http"}]
 SECONDS = 15	# for anything to come back; a second is the rule
+LISTEN_FD = 3	# sd_listen_fds(3)
 ANSWERS = (200, 404, 503)	# of /health; 503: not attached to admind yet; 404: not for the tunnel
 
 
@@ -121,6 +123,44 @@ def test_a_listener_that_is_switched_off_stays_off(suite):
     finally:
         command("systemctl", "enable", "--now", "mcpbox-admind-http.socket")
     assert eventually(suite.up, 20), suite.logs(100)
+
+
+SYS_PIDFD_GETFD = 438	# <asm-generic/unistd.h>; Python has no name for it
+
+
+def copy_of_listener(process):
+    """A copy of the listener that this process was given, as an int."""
+    pid = int(show(UNITS[process], "MainPID")["MainPID"])
+    there = os.pidfd_open(pid)
+    try:
+        fd = ctypes.CDLL(None, use_errno=True).syscall(SYS_PIDFD_GETFD, there, LISTEN_FD, 0)
+    finally:
+        os.close(there)
+    assert fd != -1, os.strerror(ctypes.get_errno())
+    return fd
+
+
+@pytest.mark.parametrize("process", ["admind-http", "gatewayd-local"])
+def test_a_copy_of_a_listener_does_not_keep_the_next_from_its_port(suite, tool, process):
+    """A child of systemd has one until its exec, while the target is restarted."""
+    with socket.socket(fileno=copy_of_listener(process)) as copy:
+        assert copy.getsockname() == suite.address(process)
+        assert copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+        systemctl("restart", "mcpbox.target")
+        assert suite.failed() == []
+    is_back(suite, tool, process)
+
+
+def test_another_user_does_not_share_a_listener_s_port(suite):
+    """Its port is refused to whoever is not root, with the same option or without."""
+    code = ("import os, socket, sys\nos.setuid(65534)\ns = socket.socket()\n"
+            "s.setsockopt(socket.SOL_SOCKET, getattr(socket, sys.argv[1]), 1)\n"
+            "s.bind(('127.0.0.1', int(sys.argv[2])))\ns.listen()\nprint('listens')\n")
+    for option in ("SO_REUSEADDR", "SO_REUSEPORT"):
+        assert "listens" in command("python3", "-c", code, option, "0").stdout
+        for process in ("admind-http", "gatewayd-local"):
+            r = command("python3", "-c", code, option, str(suite.address(process)[1]), check=False)
+            assert r.returncode != 0 and "Address already in use" in r.stderr, (process, option, r)
 
 
 def test_what_is_part_of_it(suite):
