@@ -235,14 +235,16 @@ def zygote(sandbox):
 
 
 def uid_inside(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        outside = int(re.search(r"^Uid:\t(\d+)", f.read(), re.M).group(1))
-    with open(f"/proc/{pid}/uid_map", encoding="ascii") as f:
-        for line in f:
-            inside, base, count = map(int, line.split())
-            if base <= outside < base + count:
-                return str(outside - base + inside)
-    return None
+    """None for a process that ended since it was listed: a runner whose call is over."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as f:
+            outside = int(re.search(r"^Uid:\t(\d+)", f.read(), re.M).group(1))
+        with open(f"/proc/{pid}/uid_map", encoding="ascii") as f:
+            table = [tuple(map(int, line.split())) for line in f]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return next((str(outside - base + inside) for inside, base, count in table
+                 if base <= outside < base + count), None)
 
 
 def use_up(a, g, forks, code=ONE):
