@@ -14,6 +14,23 @@ addEventListener('error', e => __seen.errors.push(String(e.message)));
 addEventListener('unhandledrejection', e => __seen.errors.push(String(e.reason)));
 // The browser keeps 250 requests by itself.
 performance.setResourceTimingBufferSize(100000);
+// Questions whose answer is not read to its end. A stream has no end.
+window.__asked = 0;
+{
+    const ask = window.fetch;
+    window.fetch = async (to, how) => {
+        if ((how?.method ?? 'GET') !== 'GET' || String(to).includes('/stream')) return ask(to, how);
+        window.__asked++;
+        try {
+            const answer = await ask(to, how);
+            answer.clone().arrayBuffer().catch(() => {}).finally(() => window.__asked--);
+            return answer;
+        } catch (e) {
+            window.__asked--;
+            throw e;
+        }
+    };
+}
 """
 #: How keys are named in DevTools: key, code, windowsVirtualKeyCode, text.
 KEYS = {"Tab": ("Tab", "Tab", 9, ""), "Enter": ("Enter", "Enter", 13, "\r"), "Escape": ("Escape", "Escape", 27, ""),
@@ -168,13 +185,23 @@ class Page:
         self.drawn()
 
     def drawn(self):
-        """Waits until the page has its title and fetches nothing more."""
+        """Waits until the page has its title, has all its answers and shows them: a part that an answer brings may
+        ask a question of its own, after the frame that draws it."""
         until(lambda: self.js("""
-            const wanted = location.hash.replace(/^#\\/?/, '').split(/[/?]/)[0];
-            const main = document.querySelector('main');
-            return main && main.querySelector('h1') && !document.querySelector('.loading')
-                && (main.dataset.place ?? wanted) === wanted"""),
-              say=lambda: (self.js("return location.hash"), self.text(), self.seen()))
+            return (async () => {
+                const frame = () => new Promise(r => document.hidden ? r() : requestAnimationFrame(() => setTimeout(r)));
+                const still = () => {
+                    const wanted = location.hash.replace(/^#\\/?/, '').split(/[/?]/)[0];
+                    const main = document.querySelector('main');
+                    return main && main.querySelector('h1') && !document.querySelector('.loading') && window.__asked === 0
+                        && (main.dataset.place ?? wanted) === wanted;
+                };
+                if (!still()) return false;
+                await frame();
+                await frame();
+                return still();
+            })()"""),
+              say=lambda: (self.js("return [location.hash, window.__asked]"), self.text(), self.seen()))
 
     # --- what is on it ---
 
