@@ -158,7 +158,7 @@ def main():
     c = [read(p) for d in ("gatewayd", "admind", "sandboxd", "common") for p in sorted((ROOT / d).rglob("*.[ch]"))
          if OWN not in p.parts]
     python = [re.sub(r'"\s*f?"|"\s*\n\s*f?"', "", read(p))
-              for p in sorted((ROOT / "sandboxd/runner/harness").glob("*.py"))]
+              for p in sorted((ROOT / "sandboxd/runner").glob("[hs]*/*.py"))]
     sql = [read(p) for d in ("schema", "migrations") for p in sorted((ROOT / "sql" / d).glob("*.sql"))]
     found = breaches(read(ROOT / "common/base/fix.def"), read(ROOT / "common/base/failure.def"), c, sql, python)
     for line, text in found:

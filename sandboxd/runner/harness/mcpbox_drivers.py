@@ -20,9 +20,9 @@ import json
 import sys
 
 #: enum runner_driver
-HTTP, MCP, MODULE, KEYS, TELEMETRY = 1, 2, 3, 4, 5
+HTTP, MCP, MODULE, KEYS, TELEMETRY, NOTIFY = 1, 2, 3, 4, 5, 6
 MODULES = {HTTP: "mcpbox_httpkind", MCP: "mcpbox_mcp", MODULE: "mcpbox_wheel",
-           KEYS: "mcpbox_keys", TELEMETRY: "mcpbox_telemetry"}
+           KEYS: "mcpbox_keys", TELEMETRY: "mcpbox_telemetry", NOTIFY: "mcpbox_notify"}
 
 
 class Body:

@@ -9,9 +9,9 @@ import types
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HARNESS = os.path.normpath(os.path.join(HERE, "..", "..", "..", "..", "sandboxd",
-                                        "runner", "harness"))
-sys.path.insert(0, HARNESS)
+RUNNER = os.path.normpath(os.path.join(HERE, "..", "..", "..", "..", "sandboxd", "runner"))
+HARNESS = os.path.join(RUNNER, "harness")
+sys.path[:0] = [HARNESS, os.path.join(RUNNER, "senders")]
 
 
 class Finished(Exception):
