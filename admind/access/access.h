@@ -46,6 +46,10 @@ struct access {
 	struct buf document, seal;
 	struct keysets keysets;       /* of `now` */
 	struct otlp_state *telemetry; /* otlp_state.h */
+	/* notify_send.c: a run or a statement is under way; the database has
+	 * the targets of `now`, as of this generation. */
+	bool notify_running, notify_follows;
+	unsigned notify_generation;
 
 	/* The newest row, as last read. */
 	bool stored; /* there is one */

@@ -276,6 +276,38 @@ read_telemetry(struct compiled *c, struct ipc_bytes record, struct err *err)
 }
 
 static int
+read_notify(struct compiled *c, struct ipc_bytes record, struct err *err)
+{
+	struct notify *n = &c->notify[c->nnotify];
+	struct tlv_reader r;
+	struct tlv f;
+	int got;
+
+	if (c->nnotify == NOTIFY_TARGETS_MAX)
+		return malformed(err);
+	tlv_open(&r, record.p, record.n);
+	while ((got = tlv_next(&r, &f)) == 1)
+		if (f.tag == NOTIFY_NAME)
+			n->name = value(&f);
+		else if (f.tag == NOTIFY_TEXT)
+			n->text = value(&f);
+		else if (f.tag == NOTIFY_SERVER)
+			n->server = value(&f);
+		else if (f.tag == NOTIFY_KEY)
+			n->key = value(&f);
+		else
+			return malformed(err);
+	if (got == -1 || !name_ok(n->name) || n->text.n == 0 ||
+	    (n->server.n > 0) != (n->key.n > 0))
+		return malformed(err);
+	for (unsigned i = 0; i < c->nnotify; i++)
+		if (same(c->notify[i].name, n->name))
+			return malformed(err);
+	c->nnotify++;
+	return 0;
+}
+
+static int
 read_endpoint(struct compiled *c, struct ipc_bytes record, struct err *err)
 {
 	struct endpoint *e;
@@ -315,6 +347,15 @@ read_all(struct compiled *c, bool rules, struct err *err)
 		if (t.tag == ACCESS_TELEMETRY) {
 			if (!rules)
 				rc = read_telemetry(c, value(&t), err);
+			continue;
+		}
+		if (t.tag == ACCESS_NOTIFY) {
+			if (!rules)
+				rc = read_notify(c, value(&t), err);
+			continue;
+		}
+		if (t.tag == ACCESS_PANEL) {
+			c->panel = value(&t);
 			continue;
 		}
 		if (t.tag < ACCESS_RESOURCE || t.tag > ACCESS_ENDPOINT)

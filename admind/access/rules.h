@@ -23,6 +23,7 @@
 #include "err.h"
 #include "ipc_values.h"
 #include "keysets.h"
+#include "notify_fields.h"
 
 struct endpoint; /* endpoint.h */
 
@@ -58,6 +59,12 @@ struct telemetry {
 	uint64_t every_s;
 };
 
+/* A target of notifications (docs/decisions/0112). */
+struct notify {
+	struct ipc_bytes name, text;
+	struct ipc_bytes server, key; /* of its secret, or empty */
+};
+
 /* A document. All bytes point into `fields`. */
 struct compiled {
 	struct buf fields;
@@ -68,6 +75,9 @@ struct compiled {
 	struct endpoint *endpoint[ENDPOINTS_MAX]; /* referenced */
 	unsigned nissuers, nrules, nsets, nendpoints;
 	struct telemetry telemetry;
+	struct notify notify[NOTIFY_TARGETS_MAX];
+	unsigned nnotify;
+	struct ipc_bytes panel; /* for links in notifications; empty: none */
 };
 
 /* The claims of a token, borrowed from the fields. */

@@ -81,11 +81,26 @@ static const struct question_form endpoints[] = {
 	    " ORDER BY name COLLATE \"C\" LIMIT $2::int8",
 	    DB_FAST}},
     {0}};
+
+/* The text of a target is in the document. */
+static const struct question_form notifications[] = {
+    {0, {0},
+	{"adminq_notifications",
+	    "SELECT json_build_object('target', t.name, 'waiting', (SELECT count(*)"
+	    " FROM mcpbox.notification_queue q WHERE q.target = t.name),"
+	    " 'sent', t.sent, 'sent_at', " ADMINQ_TIME("t.sent_at") ","
+	    " 'next_at', CASE WHEN t.due_at > clock_timestamp() THEN "
+	    ADMINQ_TIME("t.due_at") " END, 'error', nullif(t.error, ''))::text,"
+	    " t.name FROM mcpbox.notification_targets t"
+	    " WHERE t.name > $1::text ORDER BY t.name LIMIT $2::int8",
+	    DB_FAST}},
+    {0}};
 /* clang-format on */
 
 const struct question adminq_access_questions[] = {
     {"access", QUESTION_SINGLE, ADMIN_VIEWER, access, .beside = in_force},
     {"identities", QUESTION_LIST, ADMIN_VIEWER, identities, NULL},
     {"endpoints", QUESTION_LIST, ADMIN_VIEWER, endpoints, NULL},
+    {"notifications", QUESTION_LIST, ADMIN_VIEWER, notifications, NULL},
     {0},
 };

@@ -129,6 +129,10 @@ static const struct command commands[] = {
     {"endpoints", 1, 1, tables_command, "*",
 	"parts of the catalogue with an address of their own (docs/ACCESS.md)",
 	"endpoints"},
+    {"notifications", 1, 3, notifications_command, "*",
+	"who is told that requests wait (docs/ACCESS.md)",
+	"notifications\n"
+	"notifications test TARGET"},
     {"identities", 1, 3, identities_command, "* reason key",
 	"people who came in with a signed token",
 	"identities\n"

@@ -18,6 +18,7 @@
 #include "installs.h"
 #include "key_fetch.h"
 #include "limits.h"
+#include "notify_send.h"
 #include "records.h"
 #include "regrant.h"
 #include "signin.h"
@@ -87,6 +88,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	key_fetch_tick(a);
 	ends_tell(a);
 	telemetry_send_tick(a);
+	notify_send_tick(a);
 	if (a->announce_again)
 		catalogue_announce(a, NULL, NULL);
 	if (a->regrant_again)

@@ -41,12 +41,14 @@ enum {
 
 /* CHECK_ACCESS. */
 enum access_field {
-	ACCESS_RESOURCE = 1,  /* our https URL, path /mcp; absent: no issuers */
-	ACCESS_ISSUER = 2,    /* record of enum issuer_field */
-	ACCESS_RULE = 3,      /* record of enum rule_field */
-	ACCESS_SET = 4,       /* record of enum set_field */
-	ACCESS_ENDPOINT = 5,  /* record: endpoint_fields.h */
-	ACCESS_TELEMETRY = 20 /* record of telemetry_fields.h; or absent */
+	ACCESS_RESOURCE = 1, /* our https URL, path /mcp; absent: no issuers */
+	ACCESS_ISSUER = 2,   /* record of enum issuer_field */
+	ACCESS_RULE = 3,     /* record of enum rule_field */
+	ACCESS_SET = 4,      /* record of enum set_field */
+	ACCESS_ENDPOINT = 5, /* record: endpoint_fields.h */
+	ACCESS_TELEMETRY = 20, /* record of telemetry_fields.h; or absent */
+	ACCESS_PANEL = 21,     /* text: the panel's URL; or absent */
+	ACCESS_NOTIFY = 22     /* record of notify_fields.h */
 };
 
 enum issuer_field {

@@ -84,12 +84,13 @@ enum context_tag {
 				 * default holds */
 	CTX_NETWORK_BYTES = 37, /* u64 bytes, both directions together */
 	CTX_NETWORK_RATE = 38,  /* u64 bytes a minute */
-	/* The next four are material only, for KEYS and TELEMETRY. From these
-	 * the vault makes CTX_SPEC and the hosts. */
+	/* The next four are material only, for KEYS, TELEMETRY and, but for the
+	 * last, NOTIFY. From these the vault makes CTX_SPEC and the hosts. */
 	CTX_ACCESS_SEAL = 39,     /* seal of the access document */
 	CTX_ACCESS_DOCUMENT = 40, /* it, as JSON */
-	CTX_KEYS_URL = 41,        /* the issuer, the address of its keys, or the
-				   * collector: text of the document */
+	CTX_KEYS_URL = 41,        /* the issuer, the address of its keys, the
+				   * collector, or the target of notifications:
+				   * text of the document */
 	CTX_KEYS_HOST =
 	    42, /* a further host: text of the document; any number */
 	/* The number of the next tag. A new tag is written above this line. */

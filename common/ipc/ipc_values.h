@@ -15,14 +15,18 @@ enum context_kind {
 	CONTEXT_TOOL = 1,    /* call main() of an approved version */
 	CONTEXT_INSPECT = 2, /* read the signature of main() */
 	CONTEXT_TEST = 3, /* call main() of a draft: no secrets, no network */
-	CONTEXT_COMPILE = 4,  /* of sandboxd itself: compile, run nothing */
-	CONTEXT_GRANTS = 5,   /* no call: a server's current grants (REGRANT) */
-	CONTEXT_MODULE = 6,   /* our code fetches a wheel for the module store,
-			       * from the configured index alone: no secrets */
-	CONTEXT_KEYS = 7,     /* our code fetches the public keys of an issuer,
-			       * from hosts of the access document: no secrets */
-	CONTEXT_TELEMETRY = 8 /* our code sends spans and metrics to the
-			       * collector of the access document: no secrets */
+	CONTEXT_COMPILE = 4, /* of sandboxd itself: compile, run nothing */
+	CONTEXT_GRANTS = 5,  /* no call: a server's current grants (REGRANT) */
+	/* From here on, our code alone runs. */
+	CONTEXT_MODULE = 6, /* our code fetches a wheel for the module store,
+			     * from the configured index alone: no secrets */
+	CONTEXT_KEYS = 7,   /* our code fetches the public keys of an issuer,
+			     * from hosts of the access document: no secrets */
+	CONTEXT_TELEMETRY =
+	    8,             /* our code sends spans and metrics to the
+			    * collector of the access document: no secrets */
+	CONTEXT_NOTIFY = 9 /* our code tells a target of the access document
+			    * which requests wait: the target's secret */
 };
 
 /* Kinds of NET_EVENT. */
@@ -44,13 +48,14 @@ enum runner_kind { RUNNER_PYTHON = 0, RUNNER_COMMAND = 1 };
 /* The code that makes the result in a runner of kind PYTHON (EXECUTE): the
  * tool's own code, or a module of ours that reads a specification. */
 enum runner_driver {
-	DRIVER_CODE = 0,     /* the source is Python, its main is called */
-	DRIVER_HTTP = 1,     /* a declared REST call: version kind http */
-	DRIVER_MCP = 2,      /* version kind mcp: calls a tool of another MCP
-			      * server, or lists that server's tools */
-	DRIVER_MODULE = 3,   /* fetches and unpacks a wheel */
-	DRIVER_KEYS = 4,     /* fetches the public keys of an issuer */
-	DRIVER_TELEMETRY = 5 /* sends spans and metrics */
+	DRIVER_CODE = 0,      /* the source is Python, its main is called */
+	DRIVER_HTTP = 1,      /* a declared REST call: version kind http */
+	DRIVER_MCP = 2,       /* version kind mcp: calls a tool of another MCP
+			       * server, or lists that server's tools */
+	DRIVER_MODULE = 3,    /* fetches and unpacks a wheel */
+	DRIVER_KEYS = 4,      /* fetches the public keys of an issuer */
+	DRIVER_TELEMETRY = 5, /* sends spans and metrics */
+	DRIVER_NOTIFY = 6     /* sends a notification */
 };
 
 /* Operations of SOURCE_RUN. */

@@ -118,7 +118,8 @@ open_call(
     struct held_set *s, struct held *h, struct ipc_bytes sealed, struct err *e)
 {
 	static const uint8_t kinds[] = {CONTEXT_TOOL, CONTEXT_INSPECT,
-	    CONTEXT_TEST, CONTEXT_MODULE, CONTEXT_KEYS, CONTEXT_TELEMETRY};
+	    CONTEXT_TEST, CONTEXT_MODULE, CONTEXT_KEYS, CONTEXT_TELEMETRY,
+	    CONTEXT_NOTIFY};
 	struct context_binding b = {
 	    .epoch = s->epoch,
 	    .execution = h->id,

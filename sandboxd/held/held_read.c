@@ -109,6 +109,8 @@ take_kind(struct held *h, const struct tlv *t, struct err *e)
 		h->driver = DRIVER_KEYS;
 	else if (ipc_streq(kind, "telemetry"))
 		h->driver = DRIVER_TELEMETRY;
+	else if (ipc_streq(kind, "notify"))
+		h->driver = DRIVER_NOTIFY;
 	else if (!ipc_streq(kind, "python"))
 		return err_set(
 		    e, FAILURE_INTERNAL, "the context is of no known kind");
@@ -218,6 +220,9 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 	if ((h->kind == CONTEXT_TELEMETRY) != (h->driver == DRIVER_TELEMETRY))
 		return err_set(e, FAILURE_INTERNAL,
 		    "the context is not that of telemetry");
+	if ((h->kind == CONTEXT_NOTIFY) != (h->driver == DRIVER_NOTIFY))
+		return err_set(e, FAILURE_INTERNAL,
+		    "the context is not that of a notification");
 	if (h->kind == CONTEXT_MODULE) {
 		/* An installer runs our code alone, with no tool's text in it.
 		 * Its task and its hosts come from this machine's configuration
@@ -253,12 +258,23 @@ check_kind(struct held *h, struct ipc_bytes spec, struct err *e)
 
 /* Tells whether the context runs approved code, or our code that fetches a
  * module for which a person asked, or keys of an issuer that an administrator
- * listed, or that sends telemetry to a collector that one listed. */
+ * listed, or that sends telemetry or a notification to a host that one listed.
+ */
 static bool
 approved(const struct held *h)
 {
 	return h->kind == CONTEXT_TOOL || h->kind == CONTEXT_MODULE ||
-	    h->kind == CONTEXT_KEYS || h->kind == CONTEXT_TELEMETRY;
+	    h->kind == CONTEXT_KEYS || h->kind == CONTEXT_TELEMETRY ||
+	    h->kind == CONTEXT_NOTIFY;
+}
+
+/* Returns how many secrets a run of this kind may have: a tool those of its
+ * version, a notification its target's. */
+static unsigned
+secrets_most(uint8_t kind)
+{
+	return kind == CONTEXT_TOOL ? SECRETS_PER_CALL_MAX
+				    : kind == CONTEXT_NOTIFY;
 }
 
 /*
@@ -302,8 +318,7 @@ held_read(struct held *h, uint64_t now_ms, const uint64_t dflt[LIMIT_COUNT],
 			return -1;
 	if (rc != 0)
 		return err_set(e, FAILURE_INTERNAL, "the context is malformed");
-	if (h->secrets.failed || x.secrets > SECRETS_PER_CALL_MAX ||
-	    (x.secrets > 0 && h->kind != CONTEXT_TOOL))
+	if (h->secrets.failed || x.secrets > secrets_most(h->kind))
 		return err_set(e, FAILURE_INTERNAL,
 		    "the context's secrets are not as they may be");
 	if (h->requires.len > 0 && !approved(h))

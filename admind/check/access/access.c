@@ -19,6 +19,7 @@
 #include "access_rule.h"
 #include "access_signin.h"
 #include "bounds.h"
+#include "notifications.h"
 #include "telemetry.h"
 #include "tlv.h"
 
@@ -121,7 +122,7 @@ document(struct access_doc *a)
 	static const struct access_member members[] = {{"resource", false},
 	    {"issuers", false}, {"rules", false}, {"permission_sets", false},
 	    {"administrators", false}, {"endpoints", false},
-	    {"telemetry", false}, {NULL, false}};
+	    {"telemetry", false}, {"notifications", false}, {NULL, false}};
 	const struct access_at top = {.v = &a->d->node[0], .root = true};
 	struct access_at resource, issuers, rules, sets, endpoints, one;
 	uint32_t n;
@@ -161,6 +162,8 @@ document(struct access_doc *a)
 	access_signin_read(a, &top, &issuers);
 	one = access_get(a, &top, "telemetry");
 	telemetry_read(a, &one);
+	one = access_get(a, &top, "notifications");
+	notifications_read(a, &one);
 	access_endpoints_read(a, &endpoints, &sets);
 }
 

@@ -319,7 +319,7 @@ is_local(const struct url *u)
 }
 
 const char *
-access_form_collector(const uint8_t *p, size_t n)
+access_form_push(const uint8_t *p, size_t n)
 {
 	const char *fault;
 	size_t start;
@@ -331,12 +331,35 @@ access_form_collector(const uint8_t *p, size_t n)
 		return "must begin with https:// (http:// only for an address "
 		       "of the local network or of this machine, as "
 		       "http://192.168.1.5:4318 or http://127.0.0.1:4318)";
-	if (n > 0 && p[n - 1] == '/')
-		return "must have no slash at its end: /v1/traces and "
-		       "/v1/metrics are put after it";
 	start = u.tls ? strlen("https://") : strlen("http://");
 	if (!is_reachable(ipc_bytes(p + start, n - start - u.path.n)))
 		return "names a host that no run may reach";
+	return NULL;
+}
+
+const char *
+access_form_collector(const uint8_t *p, size_t n)
+{
+	const char *fault = access_form_push(p, n);
+
+	if (fault == NULL && p[n - 1] == '/')
+		return "must have no slash at its end: /v1/traces and "
+		       "/v1/metrics are put after it";
+	return fault;
+}
+
+const char *
+access_form_panel(const uint8_t *p, size_t n)
+{
+	const char *fault;
+	struct url u;
+
+	if ((fault = read_url(p, n, &u)) != NULL)
+		return fault;
+	if (u.path.n > 0 && p[n - 1] == '/')
+		return "must have no slash at its end: the pages' names are "
+		       "put "
+		       "after it";
 	return NULL;
 }
 

@@ -26,6 +26,11 @@ const char *access_form_client(const uint8_t *, size_t);
 /* The address of a collector: https, or http to an address of the local network
  * or of this machine; no slash at its end. */
 const char *access_form_collector(const uint8_t *, size_t);
+/* The address that a notification is posted to: as a collector's, perhaps with
+ * a slash at its end. */
+const char *access_form_push(const uint8_t *, size_t);
+/* The panel's address, for links: https or http, no slash at its end. */
+const char *access_form_panel(const uint8_t *, size_t);
 /* The name of an issuer or a permission set. */
 const char *access_form_name(const uint8_t *, size_t);
 /* An audience: a URL, or the tag of an application. */

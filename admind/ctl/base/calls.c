@@ -105,8 +105,10 @@ calls_on(int fd, const char *process, enum ipc_role role, enum ipc_type type,
 	struct err err;
 
 	if (ipc_client_call(fd, type, msg,
-		type == IPC_SOURCE_RUN ? CTL_SLOW_MS : CTL_TIMEOUT_MS, &f,
-		&err) == -1) {
+		type == IPC_SOURCE_RUN || type == IPC_NOTIFY_TEST
+		    ? CTL_SLOW_MS
+		    : CTL_TIMEOUT_MS,
+		&f, &err) == -1) {
 		complain(process, err.text, strlen(err.text));
 		return CTL_UNREACHABLE;
 	}

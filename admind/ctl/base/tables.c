@@ -80,6 +80,8 @@ static const struct {
     {"endpoints",
 	{"name", "mode", "set", "listeners", "tools", "prompts", "resources",
 	    "missing", "hidden"}},
+    {"notifications",
+	{"target", "waiting", "sent", "sent_at", "next_at", "error"}},
     {"remotes", {"name", "kind", "url", "state", "people", "last_used_at"}},
     {"secrets",
 	{"key", "has_value", "version", "set_at", "set_by", "description"}},

@@ -23,6 +23,7 @@ enum ctl_status tokens_command(const struct ctl *);
 enum ctl_status script_keys_command(const struct ctl *);
 enum ctl_status access_command(const struct ctl *);
 enum ctl_status identities_command(const struct ctl *);
+enum ctl_status notifications_command(const struct ctl *);
 enum ctl_status export_command(const struct ctl *);
 enum ctl_status import_command(const struct ctl *);
 enum ctl_status transfer_key_command(const struct ctl *);

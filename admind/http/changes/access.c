@@ -128,3 +128,30 @@ access_refresh_post(struct call *c)
 		ask_admind(c, IPC_ACCESS_REFRESH, &m, refreshed);
 	json_object_put(o);
 }
+
+/* POST /api/notifications/test {"target": NAME} */
+void
+notify_test_post(struct call *c)
+{
+	static const char *const members[] = {"target", NULL};
+	struct ipc_notify_test m = {.token = ipc_str(c->token_hash)};
+	const char *name = NULL;
+	struct json_object *o;
+	struct err e;
+	size_t n = 0;
+
+	if (body_parse(c, members, &o) < 0)
+		return;
+	if (json_get_str(o, "target", &name, &n, &e) != 1 || n == 0 ||
+	    n > ISSUER_NAME_MAX)
+		problem_send(c, FAILURE_INVALID_PARAMS,
+		    "member target must be a target's name in the access "
+		    "document",
+		    NULL);
+	else {
+		m.target = ipc_bytes(name, n);
+		c->slow = true;
+		ask_admind(c, IPC_NOTIFY_TEST, &m, refreshed);
+	}
+	json_object_put(o);
+}

@@ -17,6 +17,7 @@ int action_match(struct call *, enum admin_seen, struct ipc_hash *seen);
 void access_get(struct call *);
 void access_put(struct call *);
 void access_refresh_post(struct call *);
+void notify_test_post(struct call *);
 
 /* login.c */
 void login_post(struct call *);

@@ -111,6 +111,13 @@ LIMITS(L, L)
 LIMITS_SERVER(L)
 #undef L
 
+/* Tells whether a run of this kind has our code alone. */
+static bool
+is_ours(uint8_t kind)
+{
+	return kind >= CONTEXT_MODULE && kind <= CONTEXT_NOTIFY;
+}
+
 static bool
 allowed(uint8_t kind, uint8_t tag)
 {
@@ -126,9 +133,10 @@ allowed(uint8_t kind, uint8_t tag)
 	case CTX_CALL_APPROVAL:
 	case CTX_PREIMAGE:
 	case CTX_APPROVAL:
+		return kind == CONTEXT_TOOL;
 	case CTX_SECRET_NAME:
 	case CTX_SECRET_VALUE:
-		return kind == CONTEXT_TOOL;
+		return kind == CONTEXT_TOOL || kind == CONTEXT_NOTIFY;
 	case CTX_NAME:
 		return kind != CONTEXT_TOOL;
 	case CTX_CODE:
@@ -136,11 +144,11 @@ allowed(uint8_t kind, uint8_t tag)
 	case CTX_KIND:
 	case CTX_SPEC:
 	case CTX_EXECUTABLE:
-		return kind != CONTEXT_TOOL && kind != CONTEXT_MODULE &&
-		    kind != CONTEXT_KEYS && kind != CONTEXT_TELEMETRY;
+		return kind != CONTEXT_TOOL && !is_ours(kind);
 	case CTX_ACCESS_SEAL:
 	case CTX_ACCESS_DOCUMENT:
 	case CTX_KEYS_URL:
+		return is_ours(kind) && kind != CONTEXT_MODULE;
 	case CTX_KEYS_HOST:
 		return kind == CONTEXT_KEYS || kind == CONTEXT_TELEMETRY;
 	case CTX_EXECUTABLE_DIGEST:
@@ -523,9 +531,8 @@ build_plain(struct buf *out, const struct material *m, struct err *err)
 /*
  * Builds the plaintext for our own code: a name and limits. admind can't choose
  * the program or the hosts that it connects to. sandboxd takes both from its
- * own configuration for an installer of modules. fetch_put() adds them for a
- * run that fetches keys of an issuer. So admind gains no more than by any
- * request for a module.
+ * own configuration for an installer of modules. fetch_put() adds them for the
+ * other kinds. So admind gains no more than by any request for a module.
  */
 static int
 build_ours(struct buf *out, const struct material *m, struct err *err)
@@ -549,17 +556,15 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	int rc = -1;
 
 	if (((msg->kind < CONTEXT_TOOL || msg->kind > CONTEXT_TEST) &&
-		msg->kind != CONTEXT_GRANTS && msg->kind != CONTEXT_MODULE &&
-		msg->kind != CONTEXT_KEYS && msg->kind != CONTEXT_TELEMETRY) ||
+		msg->kind != CONTEXT_GRANTS && !is_ours(msg->kind)) ||
 	    msg->listener < LISTENER_LOCAL || msg->listener > LISTENER_ADMIND)
 		return err_set(err, FAILURE_INVALID_REQUEST,
 		    "unknown context kind or listener");
 	/* A gateway must never reach unapproved code. */
 	if (msg->kind != CONTEXT_TOOL && msg->listener != LISTENER_ADMIND)
 		return err_set(err, FAILURE_FORBIDDEN,
-		    "only admind may run an inspection, a test or an "
-		    "installer, fetch keys, send telemetry, or change "
-		    "grants");
+		    "only admind may run an inspection, a test or code of "
+		    "ours, or change grants");
 	if ((e = find(c, &msg->epoch)) == NULL || e->counter == UINT64_MAX)
 		return err_set(err, FAILURE_SANDBOX_UNAVAILABLE,
 		    "the sandbox has no context key for this epoch yet");
@@ -572,25 +577,21 @@ contexts_seal(struct contexts *c, const struct keys *k,
 	else if (msg->kind == CONTEXT_GRANTS)
 		rc = hosts_grants(&plain, k, msg->material,
 		    (const struct ipc_id *)m.one[CTX_SERVER_ID].p, err);
-	else if (msg->kind == CONTEXT_MODULE || msg->kind == CONTEXT_KEYS ||
-	    msg->kind == CONTEXT_TELEMETRY)
+	else if (is_ours(msg->kind))
 		rc = build_ours(&plain, &m, err);
 	else
 		rc = build_plain(&plain, &m, err);
-	if (rc == 0 && msg->kind == CONTEXT_KEYS)
-		rc = fetch_put(&plain, k, c->access, msg->material, err);
-	if (rc == 0 && msg->kind == CONTEXT_TELEMETRY)
-		rc = fetch_post(&plain, k, c->access, msg->material, err);
+	if (rc == 0 && is_ours(msg->kind) && msg->kind != CONTEXT_MODULE)
+		rc = fetch_put(
+		    &plain, k, c->access, msg->kind, msg->material, err);
+	if (rc == 0 && plain.failed)
+		rc = err_set(err, FAILURE_TOO_LARGE, "context is too large");
 	if (rc == -1)
 		goto out;
-	if (plain.failed) {
-		rc = err_set(err, FAILURE_TOO_LARGE, "context is too large");
-		goto out;
-	}
-	b.epoch = msg->epoch;
-	b.execution = msg->execution;
-	b.listener = msg->listener;
-	b.kind = msg->kind;
+	b = (struct context_binding){.epoch = msg->epoch,
+	    .execution = msg->execution,
+	    .listener = msg->listener,
+	    .kind = msg->kind};
 	rc = context_seal(
 	    e->key, ++e->counter, &b, plain.p, plain.len, out, err);
 out:

@@ -23,7 +23,16 @@
  * took keys from. No other part of the document has members of these names.
  *
  * So a hostile admind can send all that it knows to issuers of the sealed
- * document and to the collector. The issuer that it names may be any of them.
+ * document, to the collector, and to targets of notifications. It may name any
+ * of these issuers.
+ *
+ * A target of notifications is the value of a member "notify": one text with
+ * the host and the name of the secret (target.h). admind can't put the secret
+ * of one target before the host of another, since no text of the document has
+ * both. The value opens only as that server's secret of that name. The run gets
+ * it, so a taken-over run has this one secret, which the host of the same text
+ * gets anyway. A secret that tools have, too, may be named. An
+ * administrator wrote it there.
  *
  * A further host is any whole string of the document that is a host, so it may
  * be named wrongly. Our code sends telemetry to the host of the address alone.
@@ -42,6 +51,8 @@
 #include "ids.h"
 #include "jsonw.h"
 #include "netgrant.h"
+#include "stored.h"
+#include "target.h"
 #include "tlv.h"
 
 /* Bytes of an address: a URL of an access document. */
@@ -79,18 +90,18 @@ is_value(struct ipc_bytes document, const uint8_t *at, const char *name)
 
 /* Tells whether the text is a whole string of the document. members: and the
  * value of a member of one of these names, NULL at the end (NULL: of any, or
- * none). */
+ * none). words: it may have spaces. */
 static bool
 stands(struct ipc_bytes document, struct ipc_bytes text,
-    const char *const *members)
+    const char *const *members, bool words)
 {
 	const uint8_t *at = document.p, *end = document.p + document.n;
 
 	if (text.n == 0 || text.n > ADDRESS_MAX)
 		return false;
 	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] <= ' ' || text.p[i] > '~' || text.p[i] == '"' ||
-		    text.p[i] == '\\')
+		if (text.p[i] < (words ? ' ' : '!') || text.p[i] > '~' ||
+		    text.p[i] == '"' || text.p[i] == '\\')
 			return false;
 	while ((size_t)(end - at) >= text.n + 2 &&
 	    (at = memmem(at, (size_t)(end - at), text.p, text.n)) != NULL) {
@@ -185,7 +196,7 @@ put_hosts(struct buf *out, struct spec *s, struct ipc_bytes document,
 
 		if (f.tag != CTX_KEYS_HOST)
 			continue;
-		if (!stands(document, host, NULL))
+		if (!stands(document, host, NULL, false))
 			return err_set(err, FAILURE_FORBIDDEN,
 			    "a host is not in the access document, or is "
 			    "written there with an escape");
@@ -201,7 +212,71 @@ struct use {
 	const char *members[3];
 	const char *kind; /* text of CTX_KIND */
 	bool http;        /* the address may be http */
+	bool target;      /* the text is a target of notifications */
 };
+
+/* Adds the secret that the target names. */
+static int
+put_secret(struct buf *out, const struct keys *k, const struct target *t,
+    struct ipc_bytes material, struct err *err)
+{
+	const struct stored_place at = {STORED_SECRETS, t->server, t->secret};
+	struct tlv name, stored;
+	struct buf value;
+	int rc;
+
+	if (tlv_find(material.p, material.n, CTX_SECRET_NAME, &name) != 1 ||
+	    tlv_find(material.p, material.n, CTX_SECRET_VALUE, &stored) != 1)
+		return t->secret.n == 0
+		    ? 0
+		    : err_set(err, FAILURE_INVALID_REQUEST,
+			  "context material lacks the target's secret");
+	if (name.n != t->secret.n || name.n == 0 ||
+	    memcmp(name.p, t->secret.p, name.n) != 0)
+		return err_set(err, FAILURE_FORBIDDEN,
+		    "the target does not name this secret");
+	buf_init(&value, SECRET_VALUE_MAX);
+	rc = stored_open(k, &at, stored.p, stored.n, &value, err);
+	if (rc == 0) {
+		tlv_puts(out, CTX_SECRET_NAME, NOTIFY_SECRET);
+		tlv_put(out, CTX_SECRET_VALUE, value.p, value.len);
+	}
+	buf_free(&value);
+	return rc;
+}
+
+/* Adds the host of a target, and its secret. */
+static int
+put_target(struct buf *out, struct spec *s, const struct keys *k,
+    struct ipc_bytes text, struct ipc_bytes material, struct err *err)
+{
+	struct target t;
+	const char *fault = target_read(text, &t);
+
+	if (fault != NULL)
+		return err_set(
+		    err, FAILURE_INVALID_REQUEST, "the target %s", fault);
+	jsonw_kv_strn(&s->w, "target", t.words.p, t.words.n);
+	jsonw_name(&s->w, "hosts");
+	jsonw_arr(&s->w);
+	s->usual = t.port;
+	return put_host(out, s, t.host, err) == -1
+	    ? -1
+	    : put_secret(out, k, &t, material, err);
+}
+
+/* Adds the host of an address, and further ones. */
+static int
+put_address(struct buf *out, struct spec *s, struct ipc_bytes document,
+    struct ipc_bytes url, struct ipc_bytes material, struct err *err)
+{
+	jsonw_kv_strn(&s->w, "url", url.p, url.n);
+	jsonw_name(&s->w, "hosts");
+	jsonw_arr(&s->w);
+	return put_url(out, s, url, err) == -1
+	    ? -1
+	    : put_hosts(out, s, document, material, err);
+}
 
 static int
 put(struct buf *out, const struct keys *k, struct access *newest,
@@ -226,18 +301,16 @@ put(struct buf *out, const struct keys *k, struct access *newest,
 		return -1;
 	text = ipc_bytes(document.p, document.n);
 	address = ipc_bytes(url.p, url.n);
-	if (!stands(text, address, use->members))
+	if (!stands(text, address, use->members, use->target))
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "the access document has no such address for this use, or "
 		    "has it or its member's name with an escape");
 	buf_init(&s.json, CODE_MAX);
 	jsonw_open(&s.w, &s.json);
 	jsonw_obj(&s.w);
-	jsonw_kv_strn(&s.w, "url", url.p, url.n);
-	jsonw_name(&s.w, "hosts");
-	jsonw_arr(&s.w);
-	if (put_url(out, &s, address, err) == -1 ||
-	    put_hosts(out, &s, text, material, err) == -1)
+	if ((use->target
+		    ? put_target(out, &s, k, address, material, err)
+		    : put_address(out, &s, text, address, material, err)) == -1)
 		goto out;
 	jsonw_arr_end(&s.w);
 	jsonw_obj_end(&s.w);
@@ -253,20 +326,25 @@ out:
 
 int
 fetch_put(struct buf *out, const struct keys *k, struct access *newest,
-    struct ipc_bytes material, struct err *err)
+    uint8_t kind, struct ipc_bytes material, struct err *err)
 {
 	static const struct use keys = {
-	    {"issuer", "jwks_url", NULL}, "keys", false};
-
-	return put(out, k, newest, material, &keys, err);
-}
-
-int
-fetch_post(struct buf *out, const struct keys *k, struct access *newest,
-    struct ipc_bytes material, struct err *err)
-{
+	    {"issuer", "jwks_url", NULL}, "keys", false, false};
 	static const struct use telemetry = {
-	    {"endpoint", NULL}, "telemetry", true};
+	    {"endpoint", NULL}, "telemetry", true, false};
+	static const struct use notify = {
+	    {"notify", NULL}, "notify", true, true};
 
-	return put(out, k, newest, material, &telemetry, err);
+	switch (kind) {
+	case CONTEXT_KEYS:
+		return put(out, k, newest, material, &keys, err);
+	case CONTEXT_TELEMETRY:
+		return put(out, k, newest, material, &telemetry, err);
+	case CONTEXT_NOTIFY:
+		return put(out, k, newest, material, &notify, err);
+	default:
+		return err_set(err, FAILURE_INVALID_REQUEST,
+		    "a context of this kind reaches no host of the access "
+		    "document");
+	}
 }

@@ -548,17 +548,17 @@ python_prepare(const struct ipc_execute *e, bool time)
 		PyErr_Clear();
 }
 
-/* Tells whether the request has a known form. CONTEXT_GRANTS runs nothing. */
+/* Tells whether the form is known. Our own kinds and drivers have one order. */
 static bool
 known(const struct ipc_execute *e)
 {
-	return e->source_len <= e->code.n && e->kind >= CONTEXT_TOOL &&
-	    e->kind <= CONTEXT_TELEMETRY && e->kind != CONTEXT_GRANTS &&
-	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_TELEMETRY &&
+	return e->source_len <= e->code.n && e->kind != CONTEXT_GRANTS &&
+	    e->kind >= CONTEXT_TOOL && e->kind <= CONTEXT_NOTIFY &&
+	    e->form <= CALL_STRUCTURED && e->driver <= DRIVER_NOTIFY &&
 	    (e->kind != CONTEXT_COMPILE || e->driver == DRIVER_CODE) &&
-	    (e->kind == CONTEXT_MODULE) == (e->driver == DRIVER_MODULE) &&
-	    (e->kind == CONTEXT_KEYS) == (e->driver == DRIVER_KEYS) &&
-	    (e->kind == CONTEXT_TELEMETRY) == (e->driver == DRIVER_TELEMETRY);
+	    (e->kind < CONTEXT_MODULE
+		    ? e->driver < DRIVER_MODULE
+		    : e->driver - DRIVER_MODULE == e->kind - CONTEXT_MODULE);
 }
 
 int

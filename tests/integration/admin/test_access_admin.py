@@ -129,6 +129,7 @@ def test_roles(instance, rest):
         assert other.request("GET", "/api/identities")[0] == 200
         problem(put(other, {}, etag), 403, "forbidden")
         problem(other.request("POST", "/api/access/refresh", {}), 403, "forbidden")
+        problem(other.request("POST", "/api/notifications/test", {"target": "phone"}), 403, "forbidden")
         problem(other.request("POST", "/api/identities/withdraw", {"principal": ALICE}), 403, "forbidden")
         problem(other.request("POST", "/api/identities/restore", {"principal": ALICE}), 403, "forbidden")
 

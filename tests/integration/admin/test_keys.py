@@ -43,6 +43,7 @@ OPEN = {
         GET /api/keys
         GET /api/access
         GET /api/endpoints
+        GET /api/notifications
         GET /api/identities
         GET /api/executions
         GET /api/executions/stats

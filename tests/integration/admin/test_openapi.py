@@ -18,7 +18,7 @@ from harness.clients import flow
 from harness.clients.mcp import Client
 from harness.clients.rest import Rest
 from harness.played.authenticator import Passkey
-from harness.patience import patience
+from harness.patience import patience, until
 
 with warnings.catch_warnings():  # superseded in newer releases, which have it still
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -319,6 +319,13 @@ def test_people_with_signed_tokens(api):
     _, headers, _ = api.go("PUT", "/api/access", body={**example, "endpoints": [{"name": "home", "allow": ["*"]}]},
                            headers={"If-Match": headers["etag"]})
     assert api.value("GET", "/api/endpoints")["items"][0]["path"] == "/mcp/home"
+    _, headers, _ = api.go("PUT", "/api/access", headers={"If-Match": headers["etag"]}, body={
+        **example, "notifications": {"targets": [{"name": "phone", "notify": "ntfy http://127.0.0.1:9/topic"}]}})
+    until(lambda: [t["target"] for t in api.value("GET", "/api/notifications")["items"]] == ["phone"], 60)
+    said = api.value("POST", "/api/notifications/test", body={"target": "phone"})     # nobody listens there
+    assert said["sent"] is False and "127.0.0.1:9" in said["error"], said
+    api.go("POST", "/api/notifications/test", body={"target": "none"}, status=404)
+    api.go("POST", "/api/notifications/test", body={"target": ""}, status=400)
     api.go("PUT", "/api/access", body={}, headers={"If-Match": headers["etag"]})
 
 

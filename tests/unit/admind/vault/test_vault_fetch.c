@@ -1,19 +1,24 @@
-/* fetch.h: the hosts that a run may reach which fetches an issuer's keys. */
+/* fetch.h: the hosts that a run may reach which fetches an issuer's keys, or
+ * sends telemetry or a notification. */
 #include "fetch.h"
 
+#include "bounds.h"
 #include "context.h"
 #include "crypto.h"
 #include "ids.h"
 #include "ipc.h"
+#include "stored.h"
 #include "tlv.h"
 #include "unit.h"
 
 static struct keys keys;
 static struct access newest;
 
-/* The function that is tested. */
-static int (*post)(struct buf *, const struct keys *, struct access *,
-    struct ipc_bytes, struct err *);
+/* The kind of run that is tested, and the secret that admind brings for it;
+ * len 0: none. */
+static uint8_t kind;
+static const char *secret_name;
+static struct buf secret;
 
 static const char document[] =
     "{\"resource\":\"https://mcp.example.org/mcp\",\"issuers\":[{\"name\":"
@@ -57,8 +62,12 @@ made(const char *text, const struct buf *seal, const char *url,
 	tlv_puts(&material, CTX_KEYS_URL, url);
 	if (host != NULL)
 		tlv_puts(&material, CTX_KEYS_HOST, host);
-	if (post(&out, &keys, &newest, ipc_bytes(material.p, material.len),
-		&e) == 0) {
+	if (secret.len > 0) {
+		tlv_puts(&material, CTX_SECRET_NAME, secret_name);
+		tlv_put(&material, CTX_SECRET_VALUE, secret.p, secret.len);
+	}
+	if (fetch_put(&out, &keys, &newest, kind,
+		ipc_bytes(material.p, material.len), &e) == 0) {
 		assert_false(out.failed);
 		tlv_open(&r, out.p, out.len);
 		while (tlv_next(&r, &f) == 1)
@@ -156,10 +165,10 @@ no_other_document(void **state)
 	    FAILURE_CONFLICT);
 	buf_init(&material, 4096);
 	buf_init(&out, 4096);
-	assert_int_equal(fetch_put(&out, &keys, &newest,
+	assert_int_equal(fetch_put(&out, &keys, &newest, kind,
 			     ipc_bytes(material.p, material.len), &e),
 	    -1);
-	assert_int_equal(fetch_put(&out, &keys, NULL,
+	assert_int_equal(fetch_put(&out, &keys, NULL, kind,
 			     ipc_bytes(material.p, material.len), &e),
 	    -1);
 	assert_int_equal(out.len, 0);
@@ -232,7 +241,7 @@ telemetry_goes_to_its_endpoint(void **state)
 	struct buf seal;
 	char have[1024];
 
-	post = fetch_post;
+	kind = CONTEXT_TELEMETRY;
 	sealed(doc, &seal);
 	assert_int_equal(made(doc, &seal, "http://192.168.1.5:4318",
 			     "192.168.1.6:4318", have),
@@ -259,7 +268,7 @@ telemetry_goes_to_its_endpoint(void **state)
 	assert_non_null(strstr(have, "g tcp 10.0.0.1 80;"));
 	assert_non_null(strstr(have, "g tcp 10.0.0.2 443;"));
 	/* Keys are fetched by https alone. */
-	post = fetch_put;
+	kind = CONTEXT_KEYS;
 	assert_int_equal(
 	    made("{\"endpoint\":\"http://10.0.0.1\",\"hosts\":[\"10.0.0.2\"]}",
 		&seal, "http://10.0.0.1", NULL, have),
@@ -267,10 +276,102 @@ telemetry_goes_to_its_endpoint(void **state)
 	buf_free(&seal);
 }
 
+/* Stores a value as a secret of a server. */
+static void
+store(const char *server, const char *name, const char *value)
+{
+	const struct stored_place at = {
+	    STORED_SECRETS, ipc_str(server), ipc_str(name)};
+	struct err e;
+
+	secret_name = name;
+	assert_int_equal(
+	    stored_seal(&keys, &at, value, strlen(value), &secret, &e), 0);
+}
+
+/* A run gets the one host of a text "notify", and the secret that the same text
+ * names; admind can't bring another one, nor put it before another host. */
+static void
+a_target_has_its_own_secret(void **state)
+{
+	static const char doc[] =
+	    "{\"notifications\":{\"targets\":["
+	    "{\"name\":\"a\",\"notify\":\"webhook https://a.example/in "
+	    "secret=alerts/HOOK\"},"
+	    "{\"name\":\"b\",\"notify\":\"ntfy https://b.example/t\"},"
+	    "{\"name\":\"c\",\"notify\":\"smtp [fd12::1] a@x.example "
+	    "b@x.example secret=alerts/MAIL\"},"
+	    "{\"name\":\"d\",\"notify\":\"ntfy https://*.example/t\"},"
+	    "{\"name\":\"e\",\"noti\\u0066y\":\"ntfy https://e.example/t\"},"
+	    "{\"name\":\"ntfy https://f.example/t\"},"
+	    "{\"name\":\"\\\"notify\\\":\\\"ntfy https://g.example/t\\\"\"}]}}";
+	static const char *const others[] = {"ntfy https://a.example/in",
+	    "webhook https://a.example/in",
+	    "webhook https://a.example/in secret=alerts/MAIL",
+	    "ntfy https://b.example/t secret=alerts/HOOK",
+	    "ntfy https://*.example/t", "ntfy https://e.example/t",
+	    "ntfy https://f.example/t", "ntfy https://g.example/t", "a", ""};
+	const char *hook = "webhook https://a.example/in secret=alerts/HOOK";
+	struct buf seal;
+	char have[1024];
+
+	kind = CONTEXT_NOTIFY;
+	sealed(doc, &seal);
+	assert_int_equal(
+	    made(doc, &seal, "ntfy https://b.example/t", NULL, have),
+	    FAILURE_NONE);
+	assert_string_equal(have,
+	    "r tcp b.example 443;g tcp b.example 443;notify;"
+	    "{\"target\":\"ntfy https://b.example/t\",\"hosts\":["
+	    "\"tcp b.example 443\"]};");
+	assert_int_equal(
+	    made(doc, &seal, hook, NULL, have), FAILURE_INVALID_REQUEST);
+	store("alerts", "HOOK", "whsec_abc");
+	assert_int_equal(made(doc, &seal, hook, NULL, have), FAILURE_NONE);
+	assert_string_equal(have,
+	    "r tcp a.example 443;g tcp a.example 443;notify;whsec_abc;notify;"
+	    "{\"target\":\"webhook https://a.example/in\",\"hosts\":["
+	    "\"tcp a.example 443\"]};");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (made(doc, &seal, others[i], NULL, have) == FAILURE_NONE)
+			fail_msg("%s", others[i]);
+	/* A target without a secret gets none. */
+	assert_int_equal(
+	    made(doc, &seal, "ntfy https://b.example/t", NULL, have),
+	    FAILURE_FORBIDDEN);
+	/* A secret of another name, and the same name of another server. */
+	store("alerts", "MAIL", "mail");
+	assert_int_equal(made(doc, &seal, hook, NULL, have), FAILURE_FORBIDDEN);
+	store("other", "HOOK", "other");
+	assert_int_equal(made(doc, &seal, hook, NULL, have), FAILURE_FORBIDDEN);
+	store("alerts", "MAIL", "mail");
+	secret_name = "HOOK";
+	assert_int_equal(made(doc, &seal, hook, NULL, have), FAILURE_FORBIDDEN);
+	/* Mail, with its usual port. */
+	secret_name = "MAIL";
+	assert_int_equal(
+	    made(doc, &seal,
+		"smtp [fd12::1] a@x.example b@x.example secret=alerts/MAIL",
+		NULL, have),
+	    FAILURE_NONE);
+	assert_string_equal(have,
+	    "r tcp fd12::1 587;g tcp fd12::1 587;notify;mail;notify;"
+	    "{\"target\":\"smtp [fd12::1] a@x.example b@x.example\","
+	    "\"hosts\":[\"tcp fd12::1 587\"]};");
+	/* No target is the address of another kind of run. */
+	kind = CONTEXT_TELEMETRY;
+	assert_int_not_equal(
+	    made(doc, &seal, "ntfy https://b.example/t", NULL, have),
+	    FAILURE_NONE);
+	buf_free(&seal);
+}
+
 static int
 start(void **state)
 {
-	post = fetch_put;
+	kind = CONTEXT_KEYS;
+	buf_free(&secret);
+	buf_init(&secret, SECRET_VALUE_MAX + STORED_OVERHEAD);
 	memset(&newest, 0, sizeof(newest));
 	memset(&keys, 1, sizeof(keys));
 	keys.also = NULL;
@@ -287,6 +388,7 @@ main(void)
 	    T(no_other_document),
 	    T(keys_come_from_issuers),
 	    T(telemetry_goes_to_its_endpoint),
+	    T(a_target_has_its_own_secret),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,7 @@ static const struct {
     {IPC_SIGNIN_BEGIN, "it reads"},
     {IPC_SIGNIN_BACK, "it ends in a login, unproven"},
     {IPC_ACCESS_REFRESH, "it has keys fetched again"},
+    {IPC_NOTIFY_TEST, "it sends a fixed sentence to a target of the document"},
     {IPC_SCRIPT_KEY_CREATE, "admind makes scripts' keys by itself"},
     {IPC_SCRIPT_KEY_CHECK, "it reads"},
     {IPC_PERSON_CALL, "it makes drafts, and calls what was approved"},

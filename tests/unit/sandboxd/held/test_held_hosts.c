@@ -43,10 +43,10 @@ test_drivers(void **state)
 }
 
 /* A run of ours is a specification and hosts, as the vault alone makes them,
- * and no other kind runs its driver. */
+ * and no other kind runs its driver. It has at most so many secrets. */
 static void
 ours(struct held_set *s, uint8_t kind, const char *name, uint8_t other,
-    enum runner_driver driver)
+    enum runner_driver driver, unsigned secrets)
 {
 	const uint8_t others[] = {
 	    CONTEXT_TOOL, CONTEXT_INSPECT, CONTEXT_TEST, CONTEXT_MODULE, other};
@@ -67,6 +67,12 @@ ours(struct held_set *s, uint8_t kind, const char *name, uint8_t other,
 	held_free(h);
 	for (size_t i = 0; i < sizeof(others); i++)
 		assert_null(held_rig_with(s, others[i], &more));
+	for (unsigned i = 0; i < secrets; i++) {
+		tlv_puts(&more, CTX_SECRET_NAME, "TOKEN");
+		tlv_puts(&more, CTX_SECRET_VALUE, "value");
+		assert_non_null(h = held_rig_with(s, kind, &more));
+		held_free(h);
+	}
 	tlv_puts(&more, CTX_SECRET_NAME, "TOKEN");
 	tlv_puts(&more, CTX_SECRET_VALUE, "value");
 	assert_null(held_rig_with(s, kind, &more));
@@ -81,14 +87,21 @@ ours(struct held_set *s, uint8_t kind, const char *name, uint8_t other,
 static void
 test_keys(void **state)
 {
-	ours(*state, CONTEXT_KEYS, "keys", CONTEXT_TELEMETRY, DRIVER_KEYS);
+	ours(*state, CONTEXT_KEYS, "keys", CONTEXT_TELEMETRY, DRIVER_KEYS, 0);
 }
 
 static void
 test_telemetry(void **state)
 {
 	ours(*state, CONTEXT_TELEMETRY, "telemetry", CONTEXT_KEYS,
-	    DRIVER_TELEMETRY);
+	    DRIVER_TELEMETRY, 0);
+}
+
+static void
+test_notify(void **state)
+{
+	ours(*state, CONTEXT_NOTIFY, "notify", CONTEXT_TELEMETRY, DRIVER_NOTIFY,
+	    1);
 }
 
 /* What an installer does and where it may connect is the configuration's;
@@ -384,9 +397,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) \
 	cmocka_unit_test_setup_teardown(f, held_rig_setup, held_rig_teardown)
-	    T(test_drivers), T(test_keys), T(test_telemetry), T(test_installer),
-	    T(test_installer_settings), T(test_hosts), T(test_grants_change),
-	    T(test_arguments_of_the_record)};
+	    T(test_drivers), T(test_keys), T(test_telemetry), T(test_notify),
+	    T(test_installer), T(test_installer_settings), T(test_hosts),
+	    T(test_grants_change), T(test_arguments_of_the_record)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
