@@ -35,6 +35,7 @@ PAGES = (
     ("#/access/identities", "Access"),
     ("#/access/document", "Access"),
     ("#/access/endpoints", "Access"),
+    ("#/access/notifications", "Access"),
     ("#/remote", "Remote"),
     ("#/remote/new", "New way in"),
     ("#/people", "Administrators"),

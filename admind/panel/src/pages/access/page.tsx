@@ -1,4 +1,4 @@
-/* Who may come in: API tokens, keys of scripts, people of issuers, the access document, and endpoints. */
+/* Who may come in: API tokens, keys of scripts, people of issuers, the access document, endpoints, and who is told of requests. */
 import {en} from "../../en";
 import type {PageProps} from "../../pages";
 import {link} from "../../route";
@@ -7,10 +7,11 @@ import {Document} from "./document";
 import {Endpoints} from "./endpoints";
 import {Identities} from "./identities";
 import {Keys} from "./keys";
+import {Notifications} from "./notifications";
 import {Tokens} from "./tokens";
 
 const t = en.access;
-const PARTS = ["tokens", "keys", "identities", "document", "endpoints"] as const;
+const PARTS = ["tokens", "keys", "identities", "document", "endpoints", "notifications"] as const;
 
 export default function Access({rest, query}: PageProps) {
 	const at = PARTS.find(p => p === rest[0]) ?? "tokens";
@@ -25,8 +26,10 @@ export default function Access({rest, query}: PageProps) {
 				<Identities query={query} />
 			) : at === "document" ? (
 				<Document />
-			) : (
+			) : at === "endpoints" ? (
 				<Endpoints />
+			) : (
+				<Notifications />
 			)}
 		</Page>
 	);
