@@ -36,6 +36,7 @@ enum {
 	TIMEOUT_MS = 30 * 1000,
 	WAIT_MS = QUEUE_MS + TIMEOUT_MS + 10 * 1000,
 	RESULT_BYTES = 64 * 1024,
+	WHY_MAX = 320, /* bytes, as notification_targets keeps them */
 	MS = 1000
 };
 
@@ -46,7 +47,8 @@ static const struct db_stmt take_rows = {"notification_take",
     " $4::text[], $5::text[])",
     DB_SURE};
 static const struct db_stmt end_rows = {"notification_end",
-    "SELECT mcpbox.notification_end($1::uuid, $2::text, $3::int8)", DB_SURE};
+    "SELECT mcpbox.notification_end($1::uuid, $2::text, $3::int8, $4::bool)",
+    DB_SURE};
 static const struct db_stmt secret_rows = {"notification_secret",
     "SELECT * FROM mcpbox.notification_secret($1::text, $2::text)", DB_SURE};
 
@@ -86,11 +88,13 @@ ended(void *arg, const struct pg_result *rows, const struct err *err)
 }
 
 /* Ends it. why empty: the target was told. wait_ms: before the next try, as the
- * target asked; 0: it did not. */
+ * target asked; 0: it did not. ours: the target was not reached. */
 static void
-end(struct sending *x, uint64_t status, struct ipc_bytes why, uint64_t wait_ms)
+end(struct sending *x, uint64_t status, struct ipc_bytes why, uint64_t wait_ms,
+    bool ours)
 {
 	struct db_params p;
+	struct buf text;
 
 	x->a->access->notify_running = false;
 	if (x->cb != NULL) {
@@ -99,19 +103,26 @@ end(struct sending *x, uint64_t status, struct ipc_bytes why, uint64_t wait_ms)
 		if (why.n > 0)
 			log_event(LOG_LV_WARN, "notification", "%s: %.*s",
 			    x->name, (int)why.n, (const char *)why.p);
+		buf_init(&text, WHY_MAX);
+		db_text_clean(&text, why.p, why.n, WHY_MAX);
 		db_params_init(&p);
 		db_p_id(&p, &x->claim);
-		db_p_text(&p, why);
+		db_p_text(&p, ipc_bytes(text.p, text.len));
 		db_p_i64(&p, (int64_t)wait_ms);
+		db_p_bool(&p, ours);
 		db_query(x->a->db, &end_rows, &p, ended, x->a);
+		buf_free(&text);
 	}
 	free(x);
 }
 
+/* Ends it after a fault of this machine: a full sandbox, a process that is
+ * away. Clients may cause that, so it must not keep people from being told for
+ * longer. */
 static void
 failed(struct sending *x, const char *why)
 {
-	end(x, 0, ipc_str(*why != '\0' ? why : "it was not sent"), 0);
+	end(x, 0, ipc_str(*why != '\0' ? why : "it was not sent"), 0, true);
 }
 
 /* Takes the run's word out of the fields of admind-check, which has read
@@ -136,10 +147,10 @@ judge(struct sending *x, struct ipc_bytes fields)
 	if (rc != 0)
 		failed(x, "admind-check answered with a malformed status");
 	else if (sent > 0)
-		end(x, status, ipc_str(""), 0);
+		end(x, status, ipc_str(""), 0, false);
 	else
 		end(x, status, why.n > 0 ? why : ipc_str("it was not sent"),
-		    retry_s * MS);
+		    retry_s * MS, false);
 }
 
 static void
@@ -155,7 +166,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 		end(x, 0,
 		    bad.summary.n > 0 ? bad.summary
 				      : ipc_str("it was not sent"),
-		    0);
+		    0, false);
 	else if (f == NULL || f->type != IPC_CHECK_OK ||
 	    ipc_decode(f, &ok, &err) == -1) {
 		answer_err(f, gone, &err);

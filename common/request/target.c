@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "target.h"
@@ -75,6 +76,35 @@ take_secret(struct ipc_bytes word, struct target *t)
 	    memchr(t->secret.p, '/', t->secret.n) == NULL;
 }
 
+/* Tells whether HOST[:PORT] is an address of this machine or of a local network
+ * (RFC 1918, RFC 4193). A name never is one: it could lead elsewhere tomorrow.
+ */
+static bool
+is_local(struct ipc_bytes host)
+{
+	bool v6 = host.p[0] == '[';
+	char text[INET6_ADDRSTRLEN];
+	const uint8_t *end = memchr(host.p, v6 ? ']' : ':', host.n);
+	size_t n = end != NULL ? (size_t)(end - host.p) : host.n;
+	struct in6_addr a6;
+	struct in_addr a4;
+	uint32_t a;
+
+	if (n - v6 >= sizeof(text) || (v6 && end == NULL))
+		return false;
+	memcpy(text, host.p + v6, n - v6);
+	text[n - v6] = '\0';
+	if (v6)
+		return inet_pton(AF_INET6, text, &a6) == 1 &&
+		    (IN6_IS_ADDR_LOOPBACK(&a6) ||
+			(a6.s6_addr[0] & 0xfe) == 0xfc);
+	if (inet_pton(AF_INET, text, &a4) != 1)
+		return false;
+	a = ntohl(a4.s_addr);
+	return a >> 24 == 10 || a >> 24 == 127 || a >> 20 == 0xac1 ||
+	    a >> 16 == 0xc0a8;
+}
+
 /* Takes the host out of https://HOST[:PORT][/PATH], or http. No user name, no
  * fragment. */
 static bool
@@ -126,6 +156,10 @@ read_words(const struct ipc_bytes *word, struct target *t)
 			return "must have a URL as its second word: "
 			       "https://HOST[:PORT][/PATH], without a user "
 			       "name and without #";
+		if (t->url.p[strlen("http")] == ':' && !is_local(t->host))
+			return "must begin its URL with https:// (http:// only "
+			       "for an address of the local network or of this "
+			       "machine, as http://192.168.1.5:8080)";
 		if (t->kind == TARGET_MATRIX &&
 		    (word[2].p[0] != '!' || word[2].n > ROOM_MAX))
 			return "must have a room's ID as its third word, as "

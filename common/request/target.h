@@ -39,7 +39,8 @@ struct target {
 };
 
 /* Reads a target's text. Returns NULL, or a sentence about the form that it
- * must have. Whether a run may reach the host is for others to say. Fuzzed. */
+ * must have. http:// is for an address of this machine or of the local network
+ * alone. Whether a run may reach the host is for others to say. Fuzzed. */
 const char *target_read(struct ipc_bytes text, struct target *);
 
 #endif

@@ -42,26 +42,20 @@ END $$;
 CREATE TRIGGER notifications AFTER INSERT ON approval_requests
     FOR EACH ROW WHEN (NEW.state = 'pending') EXECUTE FUNCTION notification_put();
 
--- Has exactly these targets. A new one is told of all requests that wait. The
--- table is locked, since a request of the same moment and a new target would not
--- see each other. This lock comes before all others, as in a request.
+-- Has exactly these targets. A new one is told of the requests that come after
+-- it. Those that wait already are left out: to copy them would lock requests out
+-- meanwhile, or miss some. Rows are locked in the order of notification_put().
 CREATE FUNCTION notification_follow(p_names text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 BEGIN
-	IF EXISTS (SELECT unnest(p_names) EXCEPT SELECT name FROM notification_targets) THEN
-		LOCK TABLE approval_requests IN SHARE ROW EXCLUSIVE MODE;
-	END IF;
+	PERFORM FROM notification_targets WHERE name <> ALL (p_names) ORDER BY name FOR UPDATE;
 	DELETE FROM notification_targets WHERE name <> ALL (p_names);
-	WITH made AS (
-		INSERT INTO notification_targets (name) SELECT DISTINCT unnest(p_names)
-		ON CONFLICT DO NOTHING RETURNING name
-	)
-	INSERT INTO notification_queue (target, request)
-	    SELECT m.name, a.id FROM made m, approval_requests a WHERE a.state = 'pending'
+	INSERT INTO notification_targets (name) SELECT DISTINCT unnest(p_names)
 	    ON CONFLICT DO NOTHING;
 END $$;
 
--- Returns a request in words, on one line.
+-- Returns a request in words, on one line. The asker's name may have any
+-- character, and an app makes links of some: a slash becomes _.
 CREATE FUNCTION notification_line(a approval_requests) RETURNS text
 LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	SELECT coalesce(CASE a.kind
@@ -69,8 +63,8 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 	    WHEN 'call' THEN 'call of ' || v.exposed_name
 	    WHEN 'module' THEN 'module ' || m.name || coalesce(' ' || nullif(m.version, ''), '')
 	    ELSE 'network ' || n.proto || ' ' || n.host || coalesce(' port ' || nullif(n.port, 0), '')
-	    END, a.kind) || ' (server ' || split_part(s.name, '@', 1) || '), asked by ' || a.requested_by
-	    || ', hash ' || left(encode(a.hash, 'hex'), 12)
+	    END, a.kind) || ' (server ' || split_part(s.name, '@', 1) || '), asked by '
+	    || left(regexp_replace(a.requested_by, '[^A-Za-z0-9._@:+-]', '_', 'g'), 80) || ', hash ' || left(encode(a.hash, 'hex'), 12)
 	FROM servers s LEFT JOIN call_requests c ON c.id = a.id
 	    LEFT JOIN tool_versions v ON v.id = coalesce(c.version_id, a.subject)
 	    LEFT JOIN module_requests m ON m.id = a.subject
@@ -122,10 +116,12 @@ END $$;
 
 -- Ends a claim. p_error '': the target was told, and is due again in a minute.
 -- Else its requests stay. It is due after p_wait milliseconds, as the target
--- asked; 0: after a minute, which doubles with each failure. Both are at most a
--- quarter of an hour, and a little longer by chance, so that not all senders
--- come back in one moment.
-CREATE FUNCTION notification_end(p_claim uuid, p_error text, p_wait bigint) RETURNS void
+-- asked; 0: after a minute, which doubles with each failure. Both are at least a
+-- minute and at most a quarter of an hour, and a little longer by chance, so that
+-- not all senders come back in one moment. p_ours: the target was not reached,
+-- by a fault of this machine: it is due after a minute, and that does not count.
+CREATE FUNCTION notification_end(p_claim uuid, p_error text, p_wait bigint, p_ours boolean)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
 DECLARE
 	told text;
@@ -133,9 +129,11 @@ DECLARE
 BEGIN
 	UPDATE notification_targets SET claim = NULL, claimed_until = '-infinity',
 	    due_at = ended + CASE WHEN p_error = '' THEN 60000
-	    ELSE least(CASE WHEN p_wait > 0 THEN p_wait ELSE 60000 * 2 ^ least(failures, 4) END,
-	    900000) * (1 + random() / 8) END * interval '1 millisecond',
-	    failures = CASE WHEN p_error = '' THEN 0 ELSE failures + 1 END,
+	    ELSE least(CASE WHEN p_ours THEN 60000 WHEN p_wait > 0 THEN greatest(p_wait, 60000)
+	    ELSE 60000 * 2 ^ least(failures, 4) END, 900000) * (1 + random() / 8) END
+	    * interval '1 millisecond',
+	    failures = CASE WHEN p_error = '' THEN 0 WHEN p_ours THEN failures
+	    ELSE failures + 1 END,
 	    sent = sent + (p_error = '')::int,
 	    sent_at = CASE WHEN p_error = '' THEN ended ELSE sent_at END,
 	    error = left(p_error, 320)

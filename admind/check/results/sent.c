@@ -27,6 +27,17 @@ number(struct access_doc *a, const struct access_at *said, const char *name,
 	return access_number(a, &at, max, 0);
 }
 
+/* Returns how many bytes of the text are kept: whole characters. */
+static size_t
+kept(const struct doc_node *text)
+{
+	size_t n = text->len < WHY_MAX ? text->len : WHY_MAX;
+
+	while (n > 0 && n < text->len && (text->str[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
 static int
 read_result(
     const struct doc *d, struct report *r, struct buf *fields, struct err *e)
@@ -53,8 +64,7 @@ read_result(
 	    fields, SENT_REJECTED, number(&a, &said, "rejected", UINT32_MAX));
 	why = access_get(&a, &said, "why");
 	if (why.v != NULL && why.v->kind == DOC_STRING && why.v->len > 0)
-		tlv_put(fields, SENT_WHY, why.v->str,
-		    why.v->len < WHY_MAX ? why.v->len : WHY_MAX);
+		tlv_put(fields, SENT_WHY, why.v->str, kept(why.v));
 	return 0;
 }
 

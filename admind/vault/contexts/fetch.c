@@ -12,27 +12,26 @@
  * admind still chooses which of the document's strings it names, and these runs
  * send bytes that admind chooses. A hostile admind can send all that it knows:
  * as telemetry, or as the code of a sign-in, which is a run of kind KEYS, too.
- * So the address must be the value of a member that says its use. For telemetry
- * that is "endpoint". For keys and sign-ins it is "issuer", or "jwks_url" for
- * keys without discovery. An administrator wrote it for this use. In JSON a
- * string before a colon is the name of a member; a string that only looks so
- * inside of another string has a backslash before its quotation marks. Rules
- * have a member "issuer" as well. It has the name of an issuer, never a URL.
- * Keys that are written into `jwks` may have members of any name (RFC 7517
- * section 4); an address there is the word of an issuer that the administrator
- * took keys from. No other part of the document has members of these names.
+ * So the address must be the value of a member that says its use, at the place
+ * of the document where that member is. For telemetry that is "endpoint" of
+ * "telemetry". For keys and sign-ins it is "issuer" of an entry of "issuers",
+ * or "jwks_url" for keys without discovery. An administrator wrote it for this
+ * use. In JSON a string before a colon is the name of a member; a string that
+ * only looks so inside of another string has a backslash before its quotation
+ * marks. Keys that are written into `jwks` may have members of any name (RFC
+ * 7517 section 4), as their issuer chose, but they are deeper in the document.
  *
  * So a hostile admind can send all that it knows to issuers of the sealed
  * document, to the collector, and to targets of notifications. It may name any
  * of these issuers.
  *
- * A target of notifications is the value of a member "notify": one text with
- * the host and the name of the secret (target.h). admind can't put the secret
- * of one target before the host of another, since no text of the document has
- * both. The value opens only as that server's secret of that name. The run gets
- * it, so a taken-over run has this one secret, which the host of the same text
- * gets anyway. A secret that tools have, too, may be named. An
- * administrator wrote it there.
+ * A target of notifications is the value of "notify" of an entry of
+ * "notifications": one text with the host and the name of the secret
+ * (target.h). admind can't put the secret of one target before the host of
+ * another, since no text of the document has both. The value opens only as that
+ * server's secret of that name. The run gets it, so a taken-over run has this
+ * one secret, which the host of the same text gets anyway. A secret that tools
+ * have, too, may be named. An administrator wrote it there.
  *
  * A further host is any whole string of the document that is a host, so it may
  * be named wrongly. Our code sends telemetry to the host of the address alone.
@@ -88,29 +87,72 @@ is_value(struct ipc_bytes document, const uint8_t *at, const char *name)
 	    document.p[left - 2 - n] == '"' && document.p[left - 3 - n] != '\\';
 }
 
-/* Tells whether the text is a whole string of the document. members: and the
- * value of a member of one of these names, NULL at the end (NULL: of any, or
- * none). words: it may have spaces. */
+/* A use of such a run. */
+struct use {
+	/* The address must be the value of a member of one of these names, in
+	 * so many objects and arrays, within this member of the document. */
+	const char *members[3], *top;
+	unsigned depth;
+	const char *kind; /* text of CTX_KIND */
+	bool http;        /* the address may be http */
+	bool target;      /* the text is a target of notifications */
+};
+
+/* Tells whether a string of the document, whose quotation mark is at `at`, is
+ * in the value of this member of the document itself, and in so many objects
+ * and arrays. */
 static bool
-stands(struct ipc_bytes document, struct ipc_bytes text,
-    const char *const *members, bool words)
+is_under(struct ipc_bytes document, const uint8_t *at, const struct use *use)
+{
+	const uint8_t *from = NULL; /* of the string that p is in */
+	struct ipc_bytes top = {0}; /* the last string of the document itself:
+				     * the name of the member that p is in */
+	unsigned depth = 0;
+
+	for (const uint8_t *p = document.p; p < at; p++) {
+		if (from != NULL && *p == '\\') {
+			p++;
+		} else if (from != NULL && *p == '"') {
+			if (depth == 1)
+				top = ipc_bytes(from, (size_t)(p - from));
+			from = NULL;
+		} else if (from == NULL && *p == '"') {
+			from = p + 1;
+		} else if (from == NULL && (*p == '{' || *p == '[')) {
+			depth++;
+		} else if (from == NULL && (*p == '}' || *p == ']')) {
+			if (depth == 0)
+				return false;
+			depth--;
+		}
+	}
+	return from == NULL && depth == use->depth && ipc_streq(top, use->top);
+}
+
+/* Tells whether the text is a whole string of the document. use: and the value
+ * of a member for this use; NULL: any string. */
+static bool
+stands(struct ipc_bytes document, struct ipc_bytes text, const struct use *use)
 {
 	const uint8_t *at = document.p, *end = document.p + document.n;
 
 	if (text.n == 0 || text.n > ADDRESS_MAX)
 		return false;
 	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] < (words ? ' ' : '!') || text.p[i] > '~' ||
-		    text.p[i] == '"' || text.p[i] == '\\')
+		if (text.p[i] < ' ' || text.p[i] > '~' || text.p[i] == '"' ||
+		    text.p[i] == '\\' ||
+		    (text.p[i] == ' ' && (use == NULL || !use->target)))
 			return false;
 	while ((size_t)(end - at) >= text.n + 2 &&
 	    (at = memmem(at, (size_t)(end - at), text.p, text.n)) != NULL) {
 		if (at > document.p + 1 && at[-1] == '"' && at[-2] != '\\' &&
 		    at + text.n < end && at[text.n] == '"') {
-			if (members == NULL)
+			if (use == NULL)
 				return true;
-			for (size_t i = 0; members[i] != NULL; i++)
-				if (is_value(document, at - 1, members[i]))
+			for (size_t i = 0; use->members[i] != NULL; i++)
+				if (is_value(
+					document, at - 1, use->members[i]) &&
+				    is_under(document, at - 1, use))
 					return true;
 		}
 		at++;
@@ -196,7 +238,7 @@ put_hosts(struct buf *out, struct spec *s, struct ipc_bytes document,
 
 		if (f.tag != CTX_KEYS_HOST)
 			continue;
-		if (!stands(document, host, NULL, false))
+		if (!stands(document, host, NULL))
 			return err_set(err, FAILURE_FORBIDDEN,
 			    "a host is not in the access document, or is "
 			    "written there with an escape");
@@ -205,15 +247,6 @@ put_hosts(struct buf *out, struct spec *s, struct ipc_bytes document,
 	}
 	return 0;
 }
-
-/* A use of such a run. */
-struct use {
-	/* The address must be the value of a member of one of these names. */
-	const char *members[3];
-	const char *kind; /* text of CTX_KIND */
-	bool http;        /* the address may be http */
-	bool target;      /* the text is a target of notifications */
-};
 
 /* Adds the secret that the target names. */
 static int
@@ -301,7 +334,7 @@ put(struct buf *out, const struct keys *k, struct access *newest,
 		return -1;
 	text = ipc_bytes(document.p, document.n);
 	address = ipc_bytes(url.p, url.n);
-	if (!stands(text, address, use->members, use->target))
+	if (!stands(text, address, use))
 		return err_set(err, FAILURE_FORBIDDEN,
 		    "the access document has no such address for this use, or "
 		    "has it or its member's name with an escape");
@@ -329,11 +362,11 @@ fetch_put(struct buf *out, const struct keys *k, struct access *newest,
     uint8_t kind, struct ipc_bytes material, struct err *err)
 {
 	static const struct use keys = {
-	    {"issuer", "jwks_url", NULL}, "keys", false, false};
+	    {"issuer", "jwks_url", NULL}, "issuers", 3, "keys", false, false};
 	static const struct use telemetry = {
-	    {"endpoint", NULL}, "telemetry", true, false};
+	    {"endpoint", NULL}, "telemetry", 2, "telemetry", true, false};
 	static const struct use notify = {
-	    {"notify", NULL}, "notify", true, true};
+	    {"notify", NULL}, "notifications", 4, "notify", true, true};
 
 	switch (kind) {
 	case CONTEXT_KEYS:

@@ -2,8 +2,8 @@
 in a runner of its own that may connect to that target's host alone.
 
     spec       {"target", "hosts"}, made by the vault from the sealed document
-    arguments  {"id", "at", "title", "text", "link", "data"}: id is a UUID, the
-               same when this is sent again; at are Unix seconds
+    arguments  {"id", "at", "title", "text", "link", "data"}: id is a UUID; at
+               are Unix seconds
     secrets    {"notify"}: the key, token or password of the target, or none
 
 The answer says whether it was sent, and the status that the target gave. It is
@@ -74,7 +74,7 @@ class Notification:
             raise bad("title, text and link must be text")
         # =? would begin text that the receiver decodes, controls too.
         self.title = clean.line(title, TITLE_MAX).replace("=?", "= ?")
-        self.text = cut("\n".join(clean.text(text).splitlines()), TEXT_MAX)
+        self.text = cut(clean.text(text).removesuffix("\n"), TEXT_MAX)
         self.link = link and urllib.parse.quote(Address(link, "link").given,
                                                 safe=_PRINTED)
         self.data = given.get("data")
@@ -179,7 +179,8 @@ def matrix(n, secret, address, room):
         f"{address.rstrip('/')}/_matrix/client/v3/rooms/"
         f"{urllib.parse.quote(room, safe='')}/send/m.room.message/{n.id}"), {
         "Content-Type": "application/json", **bearer(secret)}, json.dumps(
-        {"msgtype": "m.text", "body": n.whole(MATRIX_MAX)}).encode()
+        {"msgtype": "m.text", "body": n.whole(MATRIX_MAX),
+         "m.mentions": {}}).encode()     # no name in it is called
 
 
 #: Words after the kind.

@@ -111,6 +111,16 @@ answers(void **state)
 	answer("{'isError':true,'content':[{'type':'text','text':'no "
 	       "grant'}]}",
 	    false, "no grant");
+	/* A character of two bytes at the end of what is kept goes whole. */
+	for (unsigned before = 299; before <= 300; before++) {
+		char want[1024], said[1024];
+
+		snprintf(said, sizeof(said), SAID("'why':'%0*u\xc3\xa9%050u'"),
+		    (int)before, 1, 2);
+		snprintf(want, sizeof(want), "1=0;2=0;3=0;4=0;5=%0*u;",
+		    (int)before, 1);
+		answer(said, true, want);
+	}
 	memset(text, 'x', sizeof(text));
 	memcpy(text, SAID("'why':'"),
 	    strlen("{'content':[],'structuredContent':{'why':'"));

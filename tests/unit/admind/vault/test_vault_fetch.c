@@ -189,12 +189,17 @@ keys_come_from_issuers(void **state)
 	    "\"https://b.example\"],"
 	    "\"clients\":[\"\\\"issuer\\\":\\\"https://c.example\\\"\","
 	    "\"say \\\"issuer\\\":\",\"https://d.example\"],"
+	    "\"jwks\":{\"issuer\":\"https://"
+	    "m.example\",\"keys\":[{\"jwks_url\":"
+	    "\"https://n.example\"}]},"
 	    "\"key_hosts\":[\"e.example\"],\"sign_in\":{\"redirect\":"
 	    "\"https://f.example/api/signin/callback\"}},"
 	    "{\"xissuer\":\"https://g.example\","
 	    "\"issuers\":\"https://h.example\","
 	    "\"\\\"jwks_url\":\"https://i.example\"}],"
-	    "\"telemetry\":{\"endpoint\":\"https://j.example\"}}";
+	    "\"telemetry\":{\"endpoint\":\"https://j.example\"},"
+	    "\"rules\":[{\"issuer\":\"https://k.example\"}],"
+	    "\"issuer\":\"https://l.example\"}";
 	static const char *const good[] = {
 	    "https://id.example.org", "https://keys.example.org/jwks"};
 	static const char *const others[] = {"https://mcp.example.org/mcp",
@@ -202,7 +207,8 @@ keys_come_from_issuers(void **state)
 	    "https://d.example", "https://e.example",
 	    "https://f.example/api/signin/callback", "https://g.example",
 	    "https://h.example", "https://i.example", "https://j.example",
-	    "issuer"};
+	    "https://k.example", "https://l.example", "https://m.example",
+	    "https://n.example", "issuer"};
 	struct buf seal;
 	char have[1024];
 
@@ -233,11 +239,17 @@ telemetry_goes_to_its_endpoint(void **state)
 	    "\"endpoints\":\"https://e.example\","
 	    "\"\\\"endpoint\":\"https://f.example\"}],"
 	    "\"telemetry\":{\"endpoint\" :\n\"http://192.168.1.5:4318\","
-	    "\"hosts\":[\"192.168.1.6:4318\"]}}";
+	    "\"hosts\":[\"192.168.1.6:4318\"]},"
+	    "\"endpoint\":\"https://g.example\","
+	    "\"issuers2\":[{\"jwks\":{\"endpoint\":\"https://h.example\"}}]}";
+	static const char usual[] =
+	    "{\"telemetry\":{\"endpoint\":\"http://10.0.0.1\","
+	    "\"hosts\":[\"10.0.0.2\"]}}";
 	static const char *const others[] = {"https://id.example.org",
 	    "https://a.example", "https://b.example", "https://c.example",
 	    "https://d.example", "https://e.example", "https://f.example",
-	    "http://192.168.1.6:4318", "192.168.1.6:4318", "endpoint"};
+	    "https://g.example", "https://h.example", "http://192.168.1.6:4318",
+	    "192.168.1.6:4318", "endpoint"};
 	struct buf seal;
 	char have[1024];
 
@@ -259,19 +271,15 @@ telemetry_goes_to_its_endpoint(void **state)
 	    FAILURE_FORBIDDEN);
 	buf_free(&seal);
 	/* The usual ports. */
-	sealed("{\"endpoint\":\"http://10.0.0.1\",\"hosts\":[\"10.0.0.2\"]}",
-	    &seal);
+	sealed(usual, &seal);
 	assert_int_equal(
-	    made("{\"endpoint\":\"http://10.0.0.1\",\"hosts\":[\"10.0.0.2\"]}",
-		&seal, "http://10.0.0.1", "10.0.0.2", have),
+	    made(usual, &seal, "http://10.0.0.1", "10.0.0.2", have),
 	    FAILURE_NONE);
 	assert_non_null(strstr(have, "g tcp 10.0.0.1 80;"));
 	assert_non_null(strstr(have, "g tcp 10.0.0.2 443;"));
 	/* Keys are fetched by https alone. */
 	kind = CONTEXT_KEYS;
-	assert_int_equal(
-	    made("{\"endpoint\":\"http://10.0.0.1\",\"hosts\":[\"10.0.0.2\"]}",
-		&seal, "http://10.0.0.1", NULL, have),
+	assert_int_equal(made(usual, &seal, "http://10.0.0.1", NULL, have),
 	    FAILURE_FORBIDDEN);
 	buf_free(&seal);
 }
@@ -295,7 +303,12 @@ static void
 a_target_has_its_own_secret(void **state)
 {
 	static const char doc[] =
-	    "{\"notifications\":{\"targets\":["
+	    "{\"issuers\":[{\"jwks\":{\"notify\":\"ntfy https://h.example/t "
+	    "secret=alerts/HOOK\",\"keys\":[{\"kty\":\"}]\",\"notify\":"
+	    "\"ntfy https://i.example/t secret=alerts/HOOK\"}]}}],"
+	    "\"resource\":\"notifications\","
+	    "\"notify\":\"ntfy https://j.example/t secret=alerts/HOOK\","
+	    "\"notifications\":{\"targets\":["
 	    "{\"name\":\"a\",\"notify\":\"webhook https://a.example/in "
 	    "secret=alerts/HOOK\"},"
 	    "{\"name\":\"b\",\"notify\":\"ntfy https://b.example/t\"},"
@@ -304,13 +317,19 @@ a_target_has_its_own_secret(void **state)
 	    "{\"name\":\"d\",\"notify\":\"ntfy https://*.example/t\"},"
 	    "{\"name\":\"e\",\"noti\\u0066y\":\"ntfy https://e.example/t\"},"
 	    "{\"name\":\"ntfy https://f.example/t\"},"
-	    "{\"name\":\"\\\"notify\\\":\\\"ntfy https://g.example/t\\\"\"}]}}";
+	    "{\"name\":\"\\\"notify\\\":\\\"ntfy https://g.example/t\\\"\"},"
+	    "{\"name\":\"k\",\"notify\":\"ntfy http://k.example/t "
+	    "secret=alerts/HOOK\"}]}}";
 	static const char *const others[] = {"ntfy https://a.example/in",
 	    "webhook https://a.example/in",
 	    "webhook https://a.example/in secret=alerts/MAIL",
 	    "ntfy https://b.example/t secret=alerts/HOOK",
 	    "ntfy https://*.example/t", "ntfy https://e.example/t",
-	    "ntfy https://f.example/t", "ntfy https://g.example/t", "a", ""};
+	    "ntfy https://f.example/t", "ntfy https://g.example/t", "a", "",
+	    "ntfy https://h.example/t secret=alerts/HOOK",
+	    "ntfy https://i.example/t secret=alerts/HOOK",
+	    "ntfy https://j.example/t secret=alerts/HOOK",
+	    "ntfy http://k.example/t secret=alerts/HOOK"};
 	const char *hook = "webhook https://a.example/in secret=alerts/HOOK";
 	struct buf seal;
 	char have[1024];

@@ -43,6 +43,10 @@ parts(void **state)
 	assert_string_equal(t.port, "80");
 	is(t.server, "");
 	is(t.secret, "");
+	good("ntfy http://127.0.0.1:1/t");
+	good("ntfy http://172.31.255.255");
+	good("ntfy http://[::1]:80/t");
+	good("ntfy http://[fd12::1]");
 	t = good("matrix https://[fd12::1] !a:b.example secret=s/T");
 	assert_int_equal(t.kind, TARGET_MATRIX);
 	is(t.host, "[fd12::1]");
@@ -74,8 +78,12 @@ refused(void **state)
 	    "webhook https://a.example secret=a/",
 	    "webhook https://a.example secret=a/B/C",
 	    "webhook https://a.example secret=",
-	    "webhook ftp://a.example secret=a/B", "webhook https:// secret=a/B",
-	    "webhook https:///x secret=a/B",
+	    "webhook ftp://a.example secret=a/B",
+	    "webhook http://a.example secret=a/B",
+	    "ntfy http://93.184.216.34/t", "ntfy http://192.168.1.5.a/t",
+	    "ntfy http://172.32.0.1", "ntfy http://[2001:db8::1]/t",
+	    "ntfy http://[fd12::1", "ntfy http://localhost/t",
+	    "webhook https:// secret=a/B", "webhook https:///x secret=a/B",
 	    "webhook https://u@a.example secret=a/B",
 	    "webhook https://a.example/#x secret=a/B",
 	    "webhook https://a.example/\" secret=a/B",

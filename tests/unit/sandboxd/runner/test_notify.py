@@ -176,7 +176,7 @@ def test_matrix(web, end):
     assert (r.method, r.target) == (
         "PUT", f"/_matrix/client/v3/rooms/%21opaque%3Aexample.org/send/m.room.message/{ID}")
     assert r.headers["Authorization"] == "Bearer " + HTTP["matrix"]
-    assert json.loads(r.body) == {"msgtype": "m.text", "body": f"{NOTICE['title']}\n{TEXT}\n{LINK}"}
+    assert json.loads(r.body) == {"msgtype": "m.text", "m.mentions": {}, "body": f"{NOTICE['title']}\n{TEXT}\n{LINK}"}
 
 
 def test_a_room_stays_in_its_place(web):
