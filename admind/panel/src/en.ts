@@ -89,8 +89,25 @@ export const en = {
 
 	proof: {
 		title: "Confirm that it is you",
-		why: "This change outlives your login, so it needs your password once more. It then holds for five minutes.",
+		why: "This outlives your login, so it needs your password once more. It then holds for five minutes.",
 		button: "Confirm",
+		changes: {
+			"POST /api/approvals/{id}/approve": "Approve a request.",
+			"POST /api/approvals/bulk": "Approve several requests.",
+			"PUT /api/approvals/policies": "Change how requests are reviewed.",
+			"PUT /api/access": "Store the access document.",
+			"POST /api/administrators": "Make an administrator.",
+			"POST /api/administrators/{name}/delete": "Remove an administrator.",
+			"POST /api/administrators/{name}/password": "Set an administrator's password.",
+			"PUT /api/administrators/{name}/role": "Change an administrator's role.",
+			"DELETE /api/administrators/{name}/logins": "End an administrator's logins.",
+			"POST /api/passkeys/remove": "Remove a passkey.",
+			"POST /api/tokens": "Make an API token.",
+			"POST /api/keys": "Make a key for scripts.",
+			"POST /api/calls": "Call a tool.",
+			"PUT /api/servers/{name}/secrets/{name2}": "Set the value of a secret.",
+		} as Record<string, string>,
+		other: "Make a change.",
 	},
 
 	frame: {

@@ -54,11 +54,12 @@ export class Refusal extends Error {
 	}
 }
 
-/* Asked for where the server demands a fresh proof. Resolves to true once the
- * proof was given; ui/proof.tsx sets it. */
-let prove: () => Promise<boolean> = () => Promise.resolve(false);
+/* Asked for where the server demands a fresh proof for a change, which is named as
+ * "POST /api/tokens". Resolves to true once the proof was given; ui/proof.tsx sets
+ * it. */
+let prove: (change: string) => Promise<boolean> = () => Promise.resolve(false);
 
-export function clientProof(f: () => Promise<boolean>): void {
+export function clientProof(f: (change: string) => Promise<boolean>): void {
 	prove = f;
 }
 
@@ -146,7 +147,8 @@ async function ask<P extends keyof paths, M extends Method>(
 	try {
 		answer = await send(method.toUpperCase(), to, options);
 	} catch (e) {
-		if (!(e instanceof Refusal) || e.problem.failure_mode !== "proof_required" || !(await prove())) throw e;
+		if (!(e instanceof Refusal) || e.problem.failure_mode !== "proof_required" || !(await prove(`${method.toUpperCase()} ${route}`)))
+			throw e;
 		answer = await send(method.toUpperCase(), to, options);
 	}
 	const text = answer.status === 204 ? "" : await answer.text();
