@@ -190,6 +190,9 @@ target_read(struct ipc_bytes text, struct target *t)
 		return "must have 1 to 512 characters: at most 5 words of ! to "
 		       "~ without \" and \\, one space between two";
 	t->words = text;
+	for (unsigned i = 0; i + 1 < n; i++)
+		if (starts(word[i], "secret="))
+			return "must have secret=SERVER/NAME as its last word";
 	if (starts(word[n - 1], "secret=")) {
 		if (!take_secret(word[n - 1], t))
 			return "must name its secret as secret=SERVER/NAME";

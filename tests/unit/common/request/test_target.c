@@ -73,6 +73,8 @@ refused(void **state)
 	    "webhook https://a.example secret=a/B ",
 	    "webhook https://a.example secret=a/B more",
 	    "webhook secret=a/B https://a.example",
+	    "smtps a.example a@b.example secret=b@b.example secret=a/B",
+	    "smtps a.example a@b.example secret=b@b.example",
 	    "webhook https://a.example secret=a",
 	    "webhook https://a.example secret=/B",
 	    "webhook https://a.example secret=a/",
