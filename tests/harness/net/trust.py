@@ -34,7 +34,7 @@ class Authority:
         self.certs = top / "certs"
         self.certs.mkdir()
         _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-                 "/CN=a test's authority", "-keyout", self.key, "-out", self.crt)
+                 "/CN=a test's authority", "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", self.key, "-out", self.crt)
         name = _openssl("x509", "-in", self.crt, "-noout", "-subject_hash").strip() + ".0"
         (self.certs / name).write_bytes(self.crt.read_bytes())
         os.chmod(self.certs, 0o755)
@@ -45,7 +45,8 @@ class Authority:
         top = self.top / names[0].replace(":", "_")
         top.mkdir(exist_ok=True)
         alt = ",".join(("IP:" if n.replace(".", "").isdigit() or ":" in n else "DNS:") + n for n in names)
-        (top / "ext").write_text(f"subjectAltName={alt}\n")
+        # Python 3.13 asks for these, and for the key usage of the authority (VERIFY_X509_STRICT; RFC 5280, 4.2.1).
+        (top / "ext").write_text(f"subjectAltName={alt}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
         _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a server",
                  "-keyout", top / "key", "-out", top / "csr")
         _openssl("x509", "-req", "-in", top / "csr", "-CA", self.crt, "-CAkey", self.key, "-CAcreateserial", "-days", days,
