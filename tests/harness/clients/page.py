@@ -15,18 +15,18 @@ addEventListener('unhandledrejection', e => __seen.errors.push(String(e.reason))
 // The browser keeps 250 requests by itself.
 performance.setResourceTimingBufferSize(100000);
 // Questions whose answer is not read to its end. A stream has no end.
-window.__asked = 0;
+window.__unanswered = 0;
 {
     const ask = window.fetch;
     window.fetch = async (to, how) => {
         if ((how?.method ?? 'GET') !== 'GET' || String(to).includes('/stream')) return ask(to, how);
-        window.__asked++;
+        window.__unanswered++;
         try {
             const answer = await ask(to, how);
-            answer.clone().arrayBuffer().catch(() => {}).finally(() => window.__asked--);
+            answer.clone().arrayBuffer().catch(() => {}).finally(() => window.__unanswered--);
             return answer;
         } catch (e) {
-            window.__asked--;
+            window.__unanswered--;
             throw e;
         }
     };
@@ -193,7 +193,7 @@ class Page:
                 const still = () => {
                     const wanted = location.hash.replace(/^#\\/?/, '').split(/[/?]/)[0];
                     const main = document.querySelector('main');
-                    return main && main.querySelector('h1') && !document.querySelector('.loading') && window.__asked === 0
+                    return main && main.querySelector('h1') && !document.querySelector('.loading') && window.__unanswered === 0
                         && (main.dataset.place ?? wanted) === wanted;
                 };
                 if (!still()) return false;
@@ -201,7 +201,7 @@ class Page:
                 await frame();
                 return still();
             })()"""),
-              say=lambda: (self.js("return [location.hash, window.__asked]"), self.text(), self.seen()))
+              say=lambda: (self.js("return [location.hash, window.__unanswered]"), self.text(), self.seen()))
 
     # --- what is on it ---
 
