@@ -21,7 +21,7 @@ int person_call_message(struct link *, struct ipc_frame *);
 int adminsources_message(struct link *, struct ipc_frame *);
 /* adminkeys.c: ACCESS_REFRESH */
 int adminkeys_message(struct link *, struct ipc_frame *);
-/* notify_test.c: NOTIFY_TEST */
-int notify_test_message(struct link *, struct ipc_frame *);
+/* adminnotify.c: NOTIFY_TEST */
+int adminnotify_message(struct link *, struct ipc_frame *);
 
 #endif

@@ -105,7 +105,7 @@ static const struct route routes[] = {
     {IPC_ACCESS_LOAD, access_store_message},
     {IPC_ACCESS_STORE, access_store_message},
     {IPC_ACCESS_REFRESH, adminkeys_message},
-    {IPC_NOTIFY_TEST, notify_test_message},
+    {IPC_NOTIFY_TEST, adminnotify_message},
     {IPC_ADMIN_LOOKUP, approvals_message},
     {IPC_ADMIN_STORE, approvals_message},
     {IPC_PASSKEYS_STORE, approvals_message},

@@ -29,7 +29,7 @@
 #include "notify_send.h"
 #include "notify_text.h"
 #include "own_run.h"
-#include "telemetry_fields.h"
+#include "said.h"
 
 enum {
 	/* The run itself ends after 20 s. */
@@ -125,32 +125,15 @@ failed(struct sending *x, const char *why)
 	end(x, 0, ipc_str(*why != '\0' ? why : "it was not sent"), 0, true);
 }
 
-/* Takes the run's word out of the fields of admind-check, which has read
- * hostile bytes. */
 static void
-judge(struct sending *x, struct ipc_bytes fields)
+judge(struct sending *x, const struct said *said)
 {
-	uint64_t sent = 0, status = 0, retry_s = 0;
-	struct ipc_bytes why = ipc_str("");
-	struct tlv_reader r;
-	struct tlv t;
-	int rc;
-
-	tlv_open(&r, fields.p, fields.n);
-	while ((rc = tlv_next(&r, &t)) == 1)
-		if (t.tag == SENT_WHY)
-			why = ipc_bytes(t.p, t.n);
-		else if ((t.tag == SENT_COUNT && tlv_u64(&t, &sent) == -1) ||
-		    (t.tag == SENT_STATUS && tlv_u64(&t, &status) == -1) ||
-		    (t.tag == SENT_RETRY_S && tlv_u64(&t, &retry_s) == -1))
-			break;
-	if (rc != 0)
-		failed(x, "admind-check answered with a malformed status");
-	else if (sent > 0)
-		end(x, status, ipc_str(""), 0, false);
+	if (said->sent > 0)
+		end(x, said->status, ipc_str(""), 0, false);
 	else
-		end(x, status, why.n > 0 ? why : ipc_str("it was not sent"),
-		    retry_s * MS, false);
+		end(x, said->status,
+		    said->why.n > 0 ? said->why : ipc_str("it was not sent"),
+		    said->retry_s * MS, false);
 }
 
 static void
@@ -159,6 +142,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	struct ipc_check_errors bad;
 	struct sending *x = arg;
 	struct ipc_check_ok ok;
+	struct said said;
 	struct err err;
 
 	if (f != NULL && f->type == IPC_CHECK_ERRORS &&
@@ -171,8 +155,10 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	    ipc_decode(f, &ok, &err) == -1) {
 		answer_err(f, gone, &err);
 		failed(x, err.text);
-	} else
-		judge(x, ok.fields);
+	} else if (said_read(ok.fields, &said) == -1)
+		failed(x, "admind-check answered with a malformed status");
+	else
+		judge(x, &said);
 }
 
 /* Takes the end of a run. A run that failed says why in its answer, too. */
@@ -214,9 +200,10 @@ run(struct sending *x, const struct pg_result *rows, struct ipc_bytes secret)
 		return;
 	}
 	if (to->key.n > 0 && secret.n == 0) {
-		failed(x,
-		    "its secret has no value: mcpboxctl secret set SERVER "
-		    "NAME, as the document names them");
+		end(x, 0,
+		    ipc_str("its secret has no value: mcpboxctl secret set "
+			    "SERVER NAME, as the document names them"),
+		    0, false);
 		return;
 	}
 	buf_init(&args, ARGUMENTS_MAX);

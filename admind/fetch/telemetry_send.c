@@ -24,6 +24,7 @@
 #include "ids.h"
 #include "log.h"
 #include "own_run.h"
+#include "said.h"
 #include "telemetry_batch.h"
 #include "telemetry_fields.h"
 #include "telemetry_send.h"
@@ -58,12 +59,6 @@ struct sending {
 	unsigned document; /* otlp_state.documents at its beginning */
 	int posts;
 	bool spans; /* the first post has spans */
-};
-
-/* The answer of the collector. */
-struct said {
-	uint64_t sent, status, retry_s, rejected;
-	struct ipc_bytes why;
 };
 
 static db_cb took, ended;
@@ -208,31 +203,6 @@ judge(struct sending *x, const struct said *said)
 
 /* ---- its answer ---- */
 
-/* Takes the run's word out of the fields of admind-check, which has read
- * hostile bytes. 0, or -1 if they are malformed. */
-static int
-read_fields(struct ipc_bytes fields, struct said *said)
-{
-	struct tlv_reader r;
-	struct tlv t;
-	int rc;
-
-	memset(said, 0, sizeof(*said));
-	tlv_open(&r, fields.p, fields.n);
-	while ((rc = tlv_next(&r, &t)) == 1)
-		if (t.tag == SENT_WHY)
-			said->why = ipc_bytes(t.p, t.n);
-		else if (tlv_u64(&t,
-			     t.tag == SENT_COUNT        ? &said->sent
-				 : t.tag == SENT_STATUS ? &said->status
-				 : t.tag == SENT_RETRY_S
-				 ? &said->retry_s
-				 : &said->rejected) == -1 ||
-		    t.tag > SENT_REJECTED)
-			return -1;
-	return rc;
-}
-
 static void
 checked(void *arg, struct ipc_frame *f, enum failure gone)
 {
@@ -249,7 +219,7 @@ checked(void *arg, struct ipc_frame *f, enum failure gone)
 	    ipc_decode(f, &ok, &err) == -1) {
 		answer_err(f, gone, &err);
 		failed(x, ipc_str(err.text));
-	} else if (read_fields(ok.fields, &said) == -1)
+	} else if (said_read(ok.fields, &said) == -1)
 		failed(x,
 		    ipc_str("admind-check answered with a malformed status"));
 	else

@@ -76,21 +76,19 @@ take_secret(struct ipc_bytes word, struct target *t)
 	    memchr(t->secret.p, '/', t->secret.n) == NULL;
 }
 
-/* Tells whether HOST[:PORT] is an address of this machine or of a local network
- * (RFC 1918, RFC 4193). A name never is one: it could lead elsewhere tomorrow.
- */
-static bool
-is_local(struct ipc_bytes host)
+bool
+target_is_local(struct ipc_bytes host)
 {
-	bool v6 = host.p[0] == '[';
+	bool v6 = host.n > 0 && host.p[0] == '[';
 	char text[INET6_ADDRSTRLEN];
-	const uint8_t *end = memchr(host.p, v6 ? ']' : ':', host.n);
+	const uint8_t *end =
+	    host.n > 0 ? memchr(host.p, v6 ? ']' : ':', host.n) : NULL;
 	size_t n = end != NULL ? (size_t)(end - host.p) : host.n;
 	struct in6_addr a6;
 	struct in_addr a4;
 	uint32_t a;
 
-	if (n - v6 >= sizeof(text) || (v6 && end == NULL))
+	if (host.n == 0 || n - v6 >= sizeof(text) || (v6 && end == NULL))
 		return false;
 	memcpy(text, host.p + v6, n - v6);
 	text[n - v6] = '\0';
@@ -156,7 +154,8 @@ read_words(const struct ipc_bytes *word, struct target *t)
 			return "must have a URL as its second word: "
 			       "https://HOST[:PORT][/PATH], without a user "
 			       "name and without #";
-		if (t->url.p[strlen("http")] == ':' && !is_local(t->host))
+		if (t->url.p[strlen("http")] == ':' &&
+		    !target_is_local(t->host))
 			return "must begin its URL with https:// (http:// only "
 			       "for an address of the local network or of this "
 			       "machine, as http://192.168.1.5:8080)";

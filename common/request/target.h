@@ -42,5 +42,9 @@ struct target {
  * must have. http:// is for an address of this machine or of the local network
  * alone. Whether a run may reach the host is for others to say. Fuzzed. */
 const char *target_read(struct ipc_bytes text, struct target *);
+/* Tells whether HOST[:PORT], with an IPv6 address in brackets, is an address of
+ * this machine or of a local network (RFC 1918, RFC 4193). A name never is one:
+ * it could lead elsewhere tomorrow. */
+bool target_is_local(struct ipc_bytes host);
 
 #endif

@@ -30,29 +30,6 @@ enum {
 	SCOPES_MAX = 4 /* there are no more */
 };
 
-/* Reports a member that an entry before the i-th has with the same text. */
-static void
-unique(struct access_doc *a, const struct access_at *list, uint32_t i,
-    const char *member)
-{
-	struct access_at entry = access_entry(a, list, i);
-	struct access_at at = access_get(a, &entry, member);
-	const struct doc_node *other;
-
-	if (at.v == NULL || at.v->kind != DOC_STRING)
-		return;
-	for (uint32_t k = 0; k < i; k++) {
-		other = doc_get(a->d, doc_kid(a->d, list->v, k), member);
-		if (other != NULL && other->kind == DOC_STRING &&
-		    other->len == at.v->len &&
-		    memcmp(other->str, at.v->str, other->len) == 0) {
-			report_add(a->r, &at.path,
-			    "is the \"%s\" of an entry before it", member);
-			return;
-		}
-	}
-}
-
 static void
 rule(struct access_doc *a, const struct access_at *r,
     const struct access_at *issuers, const struct access_at *sets)
@@ -145,8 +122,8 @@ document(struct access_doc *a)
 	for (uint32_t i = 0; i < n; i++) {
 		one = access_entry(a, &issuers, i);
 		access_issuer_read(a, &one, &resource, &endpoints);
-		unique(a, &issuers, i, "name");
-		unique(a, &issuers, i, "issuer");
+		access_unique(a, &issuers, i, "name");
+		access_unique(a, &issuers, i, "issuer");
 	}
 	n = access_count(a, &rules, ACCESS_RULES_MAX);
 	for (uint32_t i = 0; i < n; i++) {
@@ -157,7 +134,7 @@ document(struct access_doc *a)
 	for (uint32_t i = 0; i < n; i++) {
 		one = access_entry(a, &sets, i);
 		set(a, &one);
-		unique(a, &sets, i, "name");
+		access_unique(a, &sets, i, "name");
 	}
 	access_signin_read(a, &top, &issuers);
 	one = access_get(a, &top, "telemetry");

@@ -10,6 +10,7 @@
 #include "name.h"
 #include "netgrant.h"
 #include "permit.h"
+#include "target.h"
 
 enum {
 	HOST_MAX = 253, /* bytes of a name, RFC 1035 section 2.3.4 */
@@ -293,46 +294,23 @@ access_form_key_host(const uint8_t *p, size_t n)
 	      "192.0.2.1:8443 or [2001:db8::1]:443";
 }
 
-/* Tells whether the host is written as an address of a local network or of this
- * machine (RFC 1918, RFC 4193, loopback). A name never is one. */
-static bool
-is_local(const struct url *u)
-{
-	char text[INET6_ADDRSTRLEN];
-	struct in6_addr v6;
-	struct in_addr v4;
-	uint32_t n;
-
-	if (u->host.n >= sizeof(text))
-		return false;
-	memcpy(text, u->host.p, u->host.n);
-	text[u->host.n] = '\0';
-	if (u->v6)
-		return inet_pton(AF_INET6, text, &v6) == 1 &&
-		    (IN6_IS_ADDR_LOOPBACK(&v6) ||
-			(v6.s6_addr[0] & 0xfe) == 0xfc);
-	if (inet_pton(AF_INET, text, &v4) != 1)
-		return false;
-	n = ntohl(v4.s_addr);
-	return n >> 24 == 10 || n >> 24 == 127 || n >> 20 == 0xac1 ||
-	    n >> 16 == 0xc0a8;
-}
-
 const char *
 access_form_push(const uint8_t *p, size_t n)
 {
+	struct ipc_bytes host; /* with its port */
 	const char *fault;
 	size_t start;
 	struct url u;
 
 	if ((fault = read_url(p, n, &u)) != NULL)
 		return fault;
-	if (!u.tls && !is_local(&u))
+	start = strlen(u.tls ? "https://" : "http://");
+	host = ipc_bytes(p + start, n - start - u.path.n);
+	if (!u.tls && !target_is_local(host))
 		return "must begin with https:// (http:// only for an address "
 		       "of the local network or of this machine, as "
 		       "http://192.168.1.5:4318 or http://127.0.0.1:4318)";
-	start = u.tls ? strlen("https://") : strlen("http://");
-	if (!is_reachable(ipc_bytes(p + start, n - start - u.path.n)))
+	if (!is_reachable(host))
 		return "names a host that no run may reach";
 	return NULL;
 }
@@ -357,9 +335,8 @@ access_form_panel(const uint8_t *p, size_t n)
 	if ((fault = read_url(p, n, &u)) != NULL)
 		return fault;
 	if (u.path.n > 0 && p[n - 1] == '/')
-		return "must have no slash at its end: the pages' names are "
-		       "put "
-		       "after it";
+		return "must have no slash at its end: names of pages follow "
+		       "it";
 	return NULL;
 }
 

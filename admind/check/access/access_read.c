@@ -229,3 +229,25 @@ access_put_record(struct access_doc *a, uint8_t tag, struct buf *record)
 	tlv_put(a->fields, tag, record->p, record->len);
 	buf_free(record);
 }
+
+void
+access_unique(struct access_doc *a, const struct access_at *list, uint32_t i,
+    const char *member)
+{
+	struct access_at entry = access_entry(a, list, i);
+	struct access_at at = access_get(a, &entry, member);
+	const struct doc_node *other;
+
+	if (at.v == NULL || at.v->kind != DOC_STRING)
+		return;
+	for (uint32_t k = 0; k < i; k++) {
+		other = doc_get(a->d, doc_kid(a->d, list->v, k), member);
+		if (other != NULL && other->kind == DOC_STRING &&
+		    other->len == at.v->len &&
+		    memcmp(other->str, at.v->str, other->len) == 0) {
+			report_add(a->r, &at.path,
+			    "is the \"%s\" of an entry before it", member);
+			return;
+		}
+	}
+}

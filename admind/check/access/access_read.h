@@ -60,6 +60,10 @@ uint32_t access_count(
 void access_fault(
     struct access_doc *, const struct access_at *, const char *sentence);
 
+/* Reports the i-th entry if one before it has the same text as this member. */
+void access_unique(struct access_doc *, const struct access_at *list,
+    uint32_t i, const char *member);
+
 /* Checks a text. Returns false if it is absent, or wrong, which is reported. */
 bool access_text(struct access_doc *, const struct access_at *, access_form *);
 /* Checks a list of different texts. Returns false as access_text(). */

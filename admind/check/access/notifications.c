@@ -9,8 +9,6 @@
  * network and of this machine. Mail without TLS is refused by the
  * run itself, except to such an address and without a secret.
  */
-#include <string.h>
-
 #include "notifications.h"
 
 #include "access_form.h"
@@ -62,27 +60,6 @@ target(struct access_doc *a, const struct access_at *entry)
 	access_put_record(a, ACCESS_NOTIFY, &record);
 }
 
-/* Reports a target whose name one before it has. */
-static void
-unique(struct access_doc *a, const struct access_at *list, uint32_t i)
-{
-	struct access_at one = access_entry(a, list, i);
-	struct access_at name = access_get(a, &one, "name"), other;
-
-	if (name.v == NULL || name.v->kind != DOC_STRING)
-		return;
-	for (uint32_t j = 0; j < i; j++) {
-		one = access_entry(a, list, j);
-		other = access_get(a, &one, "name");
-		if (other.v != NULL && other.v->kind == DOC_STRING &&
-		    other.v->len == name.v->len &&
-		    memcmp(other.v->str, name.v->str, name.v->len) == 0) {
-			access_fault(a, &name, "is another target's, too");
-			return;
-		}
-	}
-}
-
 void
 notifications_read(struct access_doc *a, const struct access_at *t)
 {
@@ -105,6 +82,6 @@ notifications_read(struct access_doc *a, const struct access_at *t)
 	for (uint32_t i = 0; i < n; i++) {
 		one = access_entry(a, &at, i);
 		target(a, &one);
-		unique(a, &at, i);
+		access_unique(a, &at, i, "name");
 	}
 }

@@ -82,7 +82,7 @@ bad(void **state)
 	    false, "a to z");
 	document(TARGETS(TARGET("ntfy https://a.example") "," TARGET(
 		     "ntfy https://b.example")),
-	    false, "another target's");
+	    false, "of an entry before it");
 	document(ONE("pigeon https://a.example"), false, "must begin with");
 	document(ONE("webhook https://a.example"), false, "secret=SERVER/NAME");
 	/* A secret's server and its host can't be parted. */

@@ -53,7 +53,7 @@ run(struct op *op)
 }
 
 int
-notify_test_message(struct link *l, struct ipc_frame *f)
+adminnotify_message(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_notify_test m;
 	struct op *op;
