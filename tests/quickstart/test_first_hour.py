@@ -8,6 +8,7 @@ import pytest
 
 from harness.clients import transcript
 from harness.clients.mcp import Client, text
+from harness.patience import until
 
 SRC = pathlib.Path(__file__).resolve().parents[2]
 PAGE = SRC / "docs/FIRST-HOUR.md"
@@ -26,6 +27,8 @@ def first_hour(instance, tmp_path_factory):
         def call(tool, arguments):
             reply = client.call(tool, arguments)
             assert reply.result and not reply.result.get("isError"), (tool, reply)
+            # A record may come after its answer; the page shows it next.
+            until(lambda: instance.psql("SELECT count(*) FROM mcpbox.executions WHERE state <> 'closed'")[0][0] == "0")
             return text(reply)
         page = transcript.Page(PAGE.read_text(encoding="utf-8"), shell, call)
         page.now = {"http://127.0.0.1:8000": f"http://{admin[0]}:{admin[1]}", STATE: str(folder)}
