@@ -12,6 +12,7 @@
 
 #include "confine.h"
 #include "log.h"
+#include "origins.h"
 #include "panel.h"
 #include "problem.h"
 #include "proc.h"
@@ -214,6 +215,13 @@ drain(void *arg)
 	httpd_drain(web.httpd, &d);
 }
 
+/* Checks the setting beyond its type, for -t and at the start. */
+static int
+check_origins(const struct conf *c, struct err *e)
+{
+	return origins_check(conf_str(c, "panel_origins"), e);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -238,7 +246,11 @@ main(int argc, char **argv)
 	unsigned wanted;
 	int rc, inherited;
 
+	proc_check_with(check_origins);
 	proc_start(&proc, "admind-http", argc, argv);
+	if (check_origins(proc.conf, &e) < 0)
+		log_fatal("configuration", "%s", e.text);
+	web.origins = conf_str(proc.conf, "panel_origins");
 	wanted = (unsigned)conf_int(proc.conf, "max_connections");
 	limits.connections = httpd_files(wanted, FILES_RESERVED);
 	if (limits.connections < wanted)

@@ -183,8 +183,9 @@ routes_request(struct httpd_req *req, void *arg)
 	httpd_set_data(req, c);
 
 	route = routes_find(r->method, r->path, allow, sizeof(allow), c->id);
-	if (guard_request(
-		r, route != NULL && route->access == ACCESS_CALLBACK, &e) < 0) {
+	if (guard_request(r, c->web->origins,
+		route != NULL && route->access == ACCESS_CALLBACK, &c->https,
+		&e) < 0) {
 		problem_send(c, e.failure, e.text, NULL);
 		return;
 	}

@@ -47,7 +47,7 @@ def test_every_file_is_meant_to_be_there(package):
                "/usr/share/doc/mcpbox/mcpbox.spdx.json", "/usr/share/doc/mcpbox/sources.sha256",
                "/usr/share/lintian/overrides/mcpbox"}
     wanted |= {f"/usr/share/doc/mcpbox/{f}" for f in (
-        "SECURITY.md", "examples/nginx/mcpbox.conf", "examples/caddy/Caddyfile", "examples/cloudflared/config.yml",
+        "SECURITY.md", "examples/nginx/mcpbox.conf", "examples/nginx/mcpbox-panel.conf", "examples/caddy/Caddyfile", "examples/cloudflared/config.yml",
         "examples/prometheus/mcpbox.rules.yml", "examples/module-add", "docs/openapi.yaml",
         *(f"examples/cloudflare/{f}" for f in WORKER),
         *(f"examples/cloudflare/src/{p.name}" for p in (SRC / "contrib/cloudflare/src").glob("*.ts")),

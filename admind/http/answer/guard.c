@@ -1,8 +1,13 @@
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "guard.h"
 #include "ids.h"
+#include "origins.h"
+
+/* Room for GUARD_HTTPS and the longest of our names. */
+enum { COOKIE_NAME_MAX = 32 };
 
 /* True if s is empty, or a colon and one to five digits up to 65535. */
 static bool
@@ -23,7 +28,8 @@ port_ok(const char *s)
  * DNS rebinding: a page of evil.example may resolve its own name to 127.0.0.1
  * and then talk to us as its own origin. The page's requests carry the page's
  * name in Host. So only localhost, 127.0.0.1 and [::1] are accepted: no DNS
- * server of an attacker answers for these.
+ * server of an attacker answers for these. Names that root listed come beside
+ * them (origins.c).
  */
 bool
 guard_host(const char *host)
@@ -50,14 +56,18 @@ guard_localhost(const char *host, const char **port)
 	return true;
 }
 
-/* Accepts only http, because we serve no TLS. "null" (sandboxed frames, data:
+/* Accepts http at a loopback name, because we serve no TLS, and https at a name
+ * of panel_origins, which a proxy serves. "null" (sandboxed frames, data:
  * pages) and another port are other origins. To a browser localhost and
  * 127.0.0.1 are two origins as well. */
 bool
-guard_origin(const char *origin, const char *host)
+guard_origin(const char *origin, const char *host, bool https)
 {
-	return strncasecmp(origin, "http://", 7) == 0 &&
-	    strcasecmp(origin + 7, host) == 0;
+	const char *scheme = https ? "https://" : "http://";
+	size_t n = strlen(scheme);
+
+	return strncasecmp(origin, scheme, n) == 0 &&
+	    strcasecmp(origin + n, host) == 0;
 }
 
 static bool
@@ -71,21 +81,25 @@ token_char(char c)
  * Finds a cookie (RFC 6265 section 4.2.1: pairs with "; " between). Other
  * cookies belong to other programs (cookies are shared by all ports of a host)
  * and are passed over. Two cookies of this name mean that one was planted, so
- * neither is believed. The value has min to max characters of base64url. 1
- * found, 0 absent, -1 twice or malformed.
+ * neither is believed. The value has min to max characters of base64url. name
+ * ends with =, and with https it has GUARD_HTTPS before it. 1 found, 0 absent,
+ * -1 twice or malformed.
  */
 static int
-find_cookie(
-    const char *cookie, const char *name, size_t min, size_t max, char *out)
+find_cookie(const char *cookie, bool https, const char *name, size_t min,
+    size_t max, char *out)
 {
-	size_t n, len = strlen(name);
+	char whole[COOKIE_NAME_MAX];
+	size_t n, len;
 	int found = 0;
 
+	len = (size_t)snprintf(
+	    whole, sizeof(whole), "%s%s", https ? GUARD_HTTPS : "", name);
 	while (*cookie != '\0') {
 		while (*cookie == ' ' || *cookie == ';')
 			cookie++;
 		n = strcspn(cookie, ";");
-		if (strncmp(cookie, name, len) == 0) {
+		if (strncmp(cookie, whole, len) == 0) {
 			if (found++ != 0 || n < len + min || n > len + max)
 				return -1;
 			for (size_t i = len; i < n; i++)
@@ -100,17 +114,17 @@ find_cookie(
 }
 
 int
-guard_cookie(const char *cookie, char half[LOGIN_HALF + 1])
+guard_cookie(const char *cookie, bool https, char half[LOGIN_HALF + 1])
 {
 	return find_cookie(
-	    cookie, "mcpbox_session=", LOGIN_HALF, LOGIN_HALF, half);
+	    cookie, https, "mcpbox_session=", LOGIN_HALF, LOGIN_HALF, half);
 }
 
 int
-guard_signin(const char *cookie, char half[LOGIN_HALF + 1])
+guard_signin(const char *cookie, bool https, char half[LOGIN_HALF + 1])
 {
 	return find_cookie(
-	    cookie, "mcpbox_signin=", LOGIN_HALF, LOGIN_HALF, half);
+	    cookie, https, "mcpbox_signin=", LOGIN_HALF, LOGIN_HALF, half);
 }
 
 bool
@@ -128,10 +142,10 @@ guard_half(const char *text, char half[LOGIN_HALF + 1])
 }
 
 int
-guard_device(const char *cookie, char device[DEVICE_TEXT_MAX + 1])
+guard_device(const char *cookie, bool https, char device[DEVICE_TEXT_MAX + 1])
 {
 	return find_cookie(
-	    cookie, "mcpbox_device=", 1, DEVICE_TEXT_MAX, device);
+	    cookie, https, "mcpbox_device=", 1, DEVICE_TEXT_MAX, device);
 }
 
 bool
@@ -368,19 +382,29 @@ guard_query_value(const char *query, const char *name, char *out, size_t len)
  * least Sec-Fetch-Site, which no script can forge (Fetch, forbidden header
  * names). "same-site" is refused as well: another port of localhost is the same
  * site, so SameSite=Strict alone doesn't keep that port's pages out.
+ *
+ * At a name of panel_origins the same holds, with https in the Origin: the
+ * proxy passes Host and Origin on as the browser wrote them. Host alone decides
+ * which of the two it is. No field of a proxy's (X-Forwarded-*) is read, since
+ * every client may write one.
  */
 int
-guard_request(const struct http1_request *r, bool callback, struct err *e)
+guard_request(const struct http1_request *r, const char *origins, bool callback,
+    bool *https, struct err *e)
 {
 	const char *host, *origin, *site;
 	unsigned count;
+	bool named;
 
 	host = http1_field(r, "host", &count);
-	if (host == NULL || count != 1 || !guard_host(host))
-		return err_set(
-		    e, FAILURE_FORBIDDEN_ORIGIN, "Host is not a loopback name");
+	named =
+	    host != NULL && !guard_host(host) && origins_have(origins, host);
+	if (host == NULL || count != 1 || !(named || guard_host(host)))
+		return err_set(e, FAILURE_FORBIDDEN_ORIGIN,
+		    "Host is neither a loopback name nor one of panel_origins");
 	origin = http1_field(r, "origin", &count);
-	if (origin != NULL && (count != 1 || !guard_origin(origin, host)))
+	if (origin != NULL &&
+	    (count != 1 || !guard_origin(origin, host, named)))
 		return err_set(e, FAILURE_FORBIDDEN_ORIGIN,
 		    "Origin is not this server's own");
 	site = http1_field(r, "sec-fetch-site", &count);
@@ -390,5 +414,6 @@ guard_request(const struct http1_request *r, bool callback, struct err *e)
 		    strcmp(site, "none") != 0)))
 		return err_set(e, FAILURE_FORBIDDEN_ORIGIN,
 		    "the request comes from another site's page");
+	*https = named;
 	return 0;
 }

@@ -1,4 +1,8 @@
+#include <stdio.h>
+#include <string.h>
+
 #include "crypto.h"
+#include "guard.h"
 #include "json_grammar.h"
 #include "problem.h"
 #include "reply.h"
@@ -51,6 +55,37 @@ reply_headers(struct httpd_req *req)
 	    req, "Content-Security-Policy", panel ? panel_policy : data_policy);
 	httpd_header(req, "Cross-Origin-Resource-Policy", "same-origin");
 	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
+}
+
+/* A cookie's value, its names and its attributes. */
+enum { COOKIE_MAX = DEVICE_TEXT_MAX + 160 };
+
+/*
+ * Sets a cookie. HttpOnly: no script reads the cookie. SameSite=Strict: no
+ * other site's page makes a browser send the cookie. But a page of another port
+ * of this host does, since another port is the same site. So the login's cookie
+ * is only half a login, and the sign-in's half a ticket.
+ *
+ * By http on loopback the cookie is not Secure: this listener is plain HTTP,
+ * and not every browser keeps a Secure cookie of such a page. At a name of
+ * panel_origins the browser came by https. There the name begins with
+ * GUARD_HTTPS, which browsers keep only with Secure, without Domain and with
+ * Path=/. So a neighbouring name can't read the cookie or plant one, and
+ * a page by http at this name can't either.
+ */
+void
+reply_cookie(struct call *c, const char *name, struct ipc_bytes value,
+    const char *path, uint64_t seconds)
+{
+	char text[COOKIE_MAX];
+
+	snprintf(text, sizeof(text),
+	    "%s%s=%.*s; Path=%s; %sHttpOnly; SameSite=Strict; Max-Age=%llu",
+	    c->https ? GUARD_HTTPS : "", name, (int)value.n,
+	    (const char *)value.p, c->https ? "/" : path,
+	    c->https ? "Secure; " : "", (unsigned long long)seconds);
+	httpd_header(c->req, "Set-Cookie", text);
+	explicit_bzero(text, sizeof(text));
 }
 
 /*

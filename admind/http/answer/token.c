@@ -30,7 +30,7 @@ login_read(struct call *c)
 
 	cookie = http1_field(r, "cookie", &count);
 	if (cookie == NULL || count != 1 ||
-	    guard_cookie(cookie, c->token) != 1) {
+	    guard_cookie(cookie, c->https, c->token) != 1) {
 		problem_send(c, FAILURE_UNAUTHENTICATED,
 		    "the cookie mcpbox_session is missing, malformed or there "
 		    "twice",
@@ -74,7 +74,7 @@ key_read(struct call *c, const char *key)
 	c->by_key = true;
 	cookie = http1_field(r, "cookie", &count);
 	if ((cookie != NULL &&
-		(count != 1 || guard_cookie(cookie, half) != 0)) ||
+		(count != 1 || guard_cookie(cookie, c->https, half) != 0)) ||
 	    http1_field(r, "x-csrf-token", &count) != NULL) {
 		problem_send(c, FAILURE_INVALID_REQUEST,
 		    "a key and a login came together",

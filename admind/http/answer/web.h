@@ -45,6 +45,7 @@ struct web {
 	struct ipc_hash metrics_token; /* SHA-256 of the metrics token */
 	bool have_metrics_token;
 	struct bundle *panel; /* NULL: no panel is installed */
+	const char *origins;  /* panel_origins, checked; "": none */
 };
 
 /* The rights that a route needs. */
@@ -97,6 +98,7 @@ struct call {
 	 * that of a key after its mark, which admind judges itself. */
 	char token_hash[SCRIPT_KEY_DIGEST_TEXT + 1];
 	bool by_key;             /* a script's key came, and token is empty */
+	bool https;              /* it came to a name of panel_origins */
 	const char *unreachable; /* name of the process that was asked */
 	void (*then)(struct call *, struct ipc_frame *);
 	/* For answers that go on (tail.c, export.c): called when the client

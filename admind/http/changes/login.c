@@ -57,40 +57,11 @@ put_session(struct jsonw *w, struct ipc_bytes username, struct ipc_bytes role,
 	jsonw_kv_str(w, "idle_expires_at", idle);
 }
 
-/*
- * Sets the login's cookie. HttpOnly: no script reads the cookie.
- * SameSite=Strict: no other site's page makes a browser send the cookie. But a
- * page of another port of this host does, since another port is the same site.
- * So the cookie is only half a login. Not Secure: this listener is plain HTTP
- * on loopback.
- */
+/* Sets the login's cookie. reply_cookie names its protections. */
 static void
-set_cookie(struct httpd_req *req, const char *half, uint64_t seconds)
+set_cookie(struct call *c, const char *half, uint64_t seconds)
 {
-	char text[160];
-
-	snprintf(text, sizeof(text),
-	    "mcpbox_session=%s; Path=/; HttpOnly; SameSite=Strict; "
-	    "Max-Age=%llu",
-	    half, (unsigned long long)seconds);
-	httpd_header(req, "Set-Cookie", text);
-	explicit_bzero(text, sizeof(text));
-}
-
-/* Sets the device's cookie, which only requests to /api/login carry. The
- * device's cookie is no login. It is HttpOnly so that no script needs to be
- * trusted with it. */
-static void
-set_device(struct httpd_req *req, struct ipc_bytes device)
-{
-	char text[DEVICE_TEXT_MAX + 120];
-
-	snprintf(text, sizeof(text),
-	    "mcpbox_device=%.*s; Path=/api/login; HttpOnly; SameSite=Strict; "
-	    "Max-Age=%d",
-	    (int)device.n, (const char *)device.p, DEVICE_AGE_S);
-	httpd_header(req, "Set-Cookie", text);
-	explicit_bzero(text, sizeof(text));
+	reply_cookie(c, "mcpbox_session", ipc_str(half), "/", seconds);
 }
 
 void
@@ -114,9 +85,12 @@ login_done(struct call *c, struct ipc_frame *f)
 		memcpy(half[i], ok.token.p + i * LOGIN_HALF, LOGIN_HALF);
 		half[i][LOGIN_HALF] = '\0';
 	}
-	set_cookie(c->req, half[0], (ok.expires_ms - now_ms) / 1000);
+	set_cookie(c, half[0], (ok.expires_ms - now_ms) / 1000);
+	/* The device's cookie opens nothing. By http only requests to
+	 * /api/login carry the cookie. */
 	if (ok.device.n > 0)
-		set_device(c->req, ok.device);
+		reply_cookie(
+		    c, "mcpbox_device", ok.device, "/api/login", DEVICE_AGE_S);
 	buf_init(&b, SMALL_MAX);
 	jsonw_open(&w, &b);
 	jsonw_obj(&w);
@@ -201,7 +175,8 @@ login_post(struct call *c)
 	    utf8_valid((const uint8_t *)agent, strlen(agent)))
 		msg.agent = ipc_str(agent);
 	cookie = http1_field(r, "cookie", &count);
-	if (cookie != NULL && count == 1 && guard_device(cookie, device) == 1)
+	if (cookie != NULL && count == 1 &&
+	    guard_device(cookie, c->https, device) == 1)
 		msg.device = ipc_str(device);
 	if (body_str(o, "username", &msg.username, &e) < 0 ||
 	    body_str(o, "password", &msg.password, &e) < 0 ||
@@ -216,7 +191,7 @@ static void
 logged_out(struct call *c, struct ipc_frame *f)
 {
 	(void)f;
-	set_cookie(c->req, "", 0);
+	set_cookie(c, "", 0);
 	reply_empty(c, 204);
 }
 
@@ -341,7 +316,7 @@ completed(struct call *c, struct ipc_frame *f)
 	    info.expires_ms > now_ms) {
 		memcpy(half, c->token, LOGIN_HALF);
 		half[LOGIN_HALF] = '\0';
-		set_cookie(c->req, half, (info.expires_ms - now_ms) / 1000);
+		set_cookie(c, half, (info.expires_ms - now_ms) / 1000);
 		explicit_bzero(half, sizeof(half));
 	}
 	me_known(c, f);

@@ -47,16 +47,10 @@ enum {
 
 /* Sets the half in the cookie, or, with "", takes it away. */
 static void
-set_cookie(struct httpd_req *req, const char *half)
+set_cookie(struct call *c, const char *half)
 {
-	char text[160];
-
-	snprintf(text, sizeof(text),
-	    "mcpbox_signin=%s; Path=/api/signin; HttpOnly; SameSite=Strict; "
-	    "Max-Age=%d",
-	    half, *half != '\0' ? COOKIE_S : 0);
-	httpd_header(req, "Set-Cookie", text);
-	explicit_bzero(text, sizeof(text));
+	reply_cookie(c, "mcpbox_signin", ipc_str(half), "/api/signin",
+	    *half != '\0' ? COOKIE_S : 0);
 }
 
 /* Reads the half of the cookie into the first half of c->token. */
@@ -68,7 +62,7 @@ read_cookie(struct call *c)
 
 	cookie = http1_field(httpd_request(c->req), "cookie", &count);
 	return cookie != NULL && count == 1 &&
-	    guard_signin(cookie, c->token) == 1;
+	    guard_signin(cookie, c->https, c->token) == 1;
 }
 
 /* ---- the list ---- */
@@ -104,7 +98,7 @@ begun(struct call *c, struct ipc_frame *f)
 	}
 	memcpy(half, c->token, LOGIN_HALF);
 	half[LOGIN_HALF] = '\0';
-	set_cookie(c->req, half);
+	set_cookie(c, half);
 	buf_init(&b, ANSWER_MAX);
 	jsonw_open(&w, &b);
 	jsonw_obj(&w);
@@ -214,7 +208,7 @@ signin_callback_get(struct call *c)
 static void
 finished(struct call *c, struct ipc_frame *f)
 {
-	set_cookie(c->req, "");
+	set_cookie(c, "");
 	login_done(c, f);
 }
 

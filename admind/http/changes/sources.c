@@ -94,7 +94,8 @@ source_import_post(struct call *c)
 
 /* POST /api/sources/{id}/authorise {"redirect_uri": URL}. Without redirect_uri
  * the browser comes back to the host that this request names. That is a
- * loopback name (guard_host), so it is no other machine. */
+ * loopback name or one that root wrote (guard_request), so no other machine
+ * gets the answer. */
 void
 source_authorise_post(struct call *c)
 {
@@ -119,7 +120,7 @@ source_authorise_post(struct call *c)
 			rc = -1;
 	} else if (rc == 0) {
 		host = http1_field(httpd_request(c->req), "host", &count);
-		buf_puts(&uri, "http://");
+		buf_puts(&uri, c->https ? "https://" : "http://");
 		buf_puts(&uri, host);
 		buf_puts(&uri, "/api/oauth/callback");
 	}

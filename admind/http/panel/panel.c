@@ -14,10 +14,14 @@
 #include <string.h>
 
 #include "bundle.h"
+#include "jsonw.h"
 #include "log.h"
 #include "negotiate.h"
 #include "panel.h"
 #include "problem.h"
+#include "reply.h"
+
+enum { PLACES_MAX = 4096 }; /* ORIGINS_COUNT_MAX origins as JSON */
 
 int
 panel_load(struct web *web, const char *directory, struct err *e)
@@ -89,4 +93,34 @@ panel_file_get(struct call *c)
 		    "Open / again: it names the files of this version.");
 	else
 		send_file(c, f, "public, max-age=31536000, immutable");
+}
+
+/*
+ * GET /api/panel: the names under which a browser can use a passkey here.
+ *
+ * The page asks before the login, to tell a person with a passkey where to go.
+ * Any client may ask. It learns names that the certificates of the proxy have,
+ * too.
+ */
+void
+panel_places_get(struct call *c)
+{
+	struct jsonw w;
+	struct buf b;
+	size_t n;
+
+	buf_init(&b, PLACES_MAX);
+	jsonw_open(&w, &b);
+	jsonw_obj(&w);
+	jsonw_name(&w, "origins");
+	jsonw_arr(&w);
+	for (const char *p = c->web->origins; *p != '\0';
+	    p += n + (p[n] == ',')) {
+		n = strcspn(p, ",");
+		jsonw_strn(&w, p, n);
+	}
+	jsonw_arr_end(&w);
+	jsonw_obj_end(&w);
+	reply_json(c, 200, &b);
+	buf_free(&b);
 }

@@ -14,6 +14,8 @@ void panel_free(struct web *);
 /* Answers with the panel's index.html, which must be there. */
 void panel_index(struct call *);
 void panel_file_get(struct call *);
+/* Answers with the https origins at which the panel is served, too. */
+void panel_places_get(struct call *);
 
 /* page.c */
 void page_get(struct call *);

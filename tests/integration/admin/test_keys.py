@@ -74,7 +74,8 @@ OPEN = {
 }
 OPEN = {tuple(line.split()): scope for scope, text in OPEN.items() for line in text.splitlines()}
 # Nobody is asked who he is.
-PUBLIC = {("GET", "/"), ("GET", "/panel/{name}"), ("GET", "/health"), ("POST", "/api/login"), ("GET", "/api/oauth/callback"),
+PUBLIC = {("GET", "/"), ("GET", "/panel/{name}"), ("GET", "/api/panel"), ("GET", "/health"), ("POST", "/api/login"),
+          ("GET", "/api/oauth/callback"),
           ("GET", "/api/signin"), ("POST", "/api/signin/begin"), ("GET", "/api/signin/callback"),
           ("POST", "/api/signin/finish")}
 

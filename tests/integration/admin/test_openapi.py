@@ -165,6 +165,7 @@ def test_servers_and_tools(instance, api):
     api.go("DELETE", "/api/sources/{id}", source_id)
     api.go("POST", "/api/drafts", body={"name": "validate_code", "arguments": {"code": CODE % 1}})
     api.go("POST", "/api/drafts", body={"name": "delete_tool", "arguments": {}}, status=400)
+    assert api.value("GET", "/api/panel")["origins"] == []
     assert api.value("GET", "/api/signin")["items"] == []
     api.go("POST", "/api/signin/begin", body={"issuer": "home"}, status=404)
     api.go("GET", "/api/signin/callback", query="?state=" + "x" * 118 + "&code=y&more=z", status=303)

@@ -10,10 +10,12 @@ from harness.patience import patience
 BUILD = pathlib.Path(os.environ["MCPBOX_BUILD"])
 ADMIND = BUILD / "admind/mcpbox-admind"
 SANDBOXD = BUILD / "sandboxd/mcpbox-sandboxd"
+HTTP = BUILD / "admind/http/mcpbox-admind-http"
 VAULT = BUILD / "admind/vault/mcpbox-admind-vault"
 EGRESS = BUILD / "sandboxd/egress/mcpbox-sandboxd-egress"
 # The machine that tests need not have our users.
 USERS = {ADMIND: ("gateway_local_user", "gateway_tunnel_user", "web_user"), EGRESS: ("sandboxd_user",),
+         HTTP: (),
          VAULT: ("admind_user", "web_user", "sandboxd_user"),
          SANDBOXD: ("gateway_local_user", "gateway_tunnel_user", "admind_user")}
 GOOD = [
@@ -21,6 +23,7 @@ GOOD = [
     (SANDBOXD, "module_index https://index.example.org/simple/"),
     (EGRESS, "never 10.0.0.5,192.0.2.1:5432"),
     (EGRESS, "dns_servers 192.0.2.1,[2001:db8::1]:53"),
+    (HTTP, "panel_origins https://mcpbox.example:8443,https://box.example"),
     (VAULT, "passkey_rp_id mcpbox.example\npasskey_origins https://mcpbox.example"),
     (VAULT, "passkey_rp_id localhost\npasskey_origins http://localhost:8000\npasskey_localhost yes"),
 ]
@@ -32,6 +35,9 @@ BAD = [
     (SANDBOXD, "module_index https://index.example.org/simple/\nmodule_files_hosts a/b", "a/b"),
     (EGRESS, "never 10.0.0.5,nonsense", "nonsense"),
     (EGRESS, "dns_servers 192.0.2.1,nonsense", "dns_servers"),
+    (HTTP, "panel_origins http://mcpbox.example", "panel_origins"),
+    (HTTP, "panel_origins https://mcpbox.example:443", "panel_origins"),
+    (HTTP, "panel_origins https://127.0.0.1:8443", "panel_origins"),
     (VAULT, "passkey_origins https://mcpbox.example", "passkey_rp_id"),
     (VAULT, "passkey_rp_id mcpbox.example", "passkey_origins"),
     (VAULT, "passkey_rp_id mcpbox.example\npasskey_origins http://mcpbox.example\npasskey_localhost yes",

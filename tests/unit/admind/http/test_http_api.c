@@ -16,6 +16,7 @@
 
 #include "crypto.h"
 #include "http_client.h"
+#include "http_proxied.h"
 #include "http_streams.h"
 #include "log.h"
 #include "reply.h"
@@ -234,6 +235,7 @@ serve(int report)
 	struct err e;
 
 	web.base = base;
+	web.origins = HTTP_PROXIED_ORIGIN;
 	signal(SIGPIPE, SIG_IGN);
 	log_init("test", LOG_TEXT, LOG_LV_ERR);
 	ipc_hello_set("test", "");
@@ -571,6 +573,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(login),
+	    cmocka_unit_test(http_proxied),
 	    cmocka_unit_test(reads),
 	    cmocka_unit_test(approvals),
 	    cmocka_unit_test(proof),

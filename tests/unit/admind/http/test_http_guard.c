@@ -36,15 +36,28 @@ static void
 origins(void **state)
 {
 	(void)state;
-	assert_true(guard_origin("http://localhost:8000", "localhost:8000"));
-	assert_true(guard_origin("http://[::1]:1", "[::1]:1"));
-	assert_false(guard_origin("null", "localhost:8000"));
-	assert_false(guard_origin("", "localhost:8000"));
-	assert_false(guard_origin("https://localhost:8000", "localhost:8000"));
-	assert_false(guard_origin("http://localhost:8001", "localhost:8000"));
-	assert_false(guard_origin("http://127.0.0.1:8000", "localhost:8000"));
-	assert_false(guard_origin("http://localhost:8000/", "localhost:8000"));
-	assert_false(guard_origin("http://evil.example", "localhost:8000"));
+	assert_true(
+	    guard_origin("http://localhost:8000", "localhost:8000", false));
+	assert_true(guard_origin("http://[::1]:1", "[::1]:1", false));
+	assert_false(guard_origin("null", "localhost:8000", false));
+	assert_false(guard_origin("", "localhost:8000", false));
+	assert_false(
+	    guard_origin("https://localhost:8000", "localhost:8000", false));
+	assert_false(
+	    guard_origin("http://localhost:8001", "localhost:8000", false));
+	assert_false(
+	    guard_origin("http://127.0.0.1:8000", "localhost:8000", false));
+	assert_false(
+	    guard_origin("http://localhost:8000/", "localhost:8000", false));
+	assert_false(
+	    guard_origin("http://evil.example", "localhost:8000", false));
+	/* at a name of panel_origins: https of this very name and port */
+	assert_true(guard_origin("https://a.example", "a.example", true));
+	assert_true(guard_origin("https://A.example:1", "a.example:1", true));
+	assert_false(guard_origin("http://a.example", "a.example", true));
+	assert_false(guard_origin("https://a.example:1", "a.example", true));
+	assert_false(guard_origin("https://b.example", "a.example", true));
+	assert_false(guard_origin("null", "a.example", true));
 }
 
 static struct http1_request
@@ -62,33 +75,34 @@ static void
 requests(void **state)
 {
 	struct http1_request r;
+	bool https = true;
 	struct err e;
 
 	(void)state;
 	r = request("localhost:8000", NULL, NULL);
-	assert_int_equal(guard_request(&r, false, &e), 0);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), 0);
 	r = request("localhost:8000", "origin", "http://localhost:8000");
-	assert_int_equal(guard_request(&r, false, &e), 0);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), 0);
 	r = request("localhost:8000", "sec-fetch-site", "same-origin");
-	assert_int_equal(guard_request(&r, false, &e), 0);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), 0);
 	r = request("localhost:8000", "sec-fetch-site", "none");
-	assert_int_equal(guard_request(&r, false, &e), 0);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), 0);
 	r = request("rebound.example", NULL, NULL);
-	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
 	assert_int_equal(e.failure, FAILURE_FORBIDDEN_ORIGIN);
 	r = request("rebound.example", "origin", "http://rebound.example");
-	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
 	r = request("localhost:8000", "origin", "http://evil.example");
-	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
 	r = request("localhost:8000", "origin", "null");
-	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
 	/* another port of localhost is the same site to SameSite cookies */
 	r = request("localhost:8000", "sec-fetch-site", "same-site");
-	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
 	r = request("localhost:8000", "sec-fetch-site", "cross-site");
-	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
 	r = request("localhost:8000", "host", "localhost:8000");
-	assert_int_equal(guard_request(&r, false, &e), -1);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
 }
 
 #define T43 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-_"
@@ -111,17 +125,28 @@ cookies(void **state)
 	char token[LOGIN_HALF + 1];
 
 	(void)state;
-	assert_int_equal(guard_cookie("mcpbox_session=" T43, token), 1);
+	assert_int_equal(guard_cookie("mcpbox_session=" T43, false, token), 1);
 	assert_string_equal(token, T43);
 	token[0] = '\0';
 	assert_int_equal(
-	    guard_cookie("a=b; mcpbox_session=" T43 "; c=d", token), 1);
+	    guard_cookie("a=b; mcpbox_session=" T43 "; c=d", false, token), 1);
 	assert_string_equal(token, T43);
+	/* A cookie's name tells by which scheme it came. */
+	assert_int_equal(
+	    guard_cookie("__Host-mcpbox_session=" T43, true, token), 1);
+	assert_string_equal(token, T43);
+	assert_int_equal(
+	    guard_cookie("__Host-mcpbox_session=" T43, false, token), 0);
+	assert_int_equal(guard_cookie("mcpbox_session=" T43, true, token), 0);
+	assert_int_equal(
+	    guard_cookie(
+		"mcpbox_session=" T43 "; __Host-mcpbox_session=x", true, token),
+	    -1);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (guard_cookie(bad[i], token) != -1)
+		if (guard_cookie(bad[i], false, token) != -1)
 			fail_msg("accepted: %s", bad[i]);
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		if (guard_cookie(none[i], token) != 0)
+		if (guard_cookie(none[i], false, token) != 0)
 			fail_msg("found one in: %s", none[i]);
 }
 
@@ -189,16 +214,17 @@ static void
 callbacks(void **state)
 {
 	struct http1_request r;
+	bool https = true;
 	struct err e;
 
 	(void)state;
 	r = request("127.0.0.1:8000", "sec-fetch-site", "cross-site");
-	assert_int_equal(guard_request(&r, false, &e), -1);
-	assert_int_equal(guard_request(&r, true, &e), 0);
+	assert_int_equal(guard_request(&r, "", false, &https, &e), -1);
+	assert_int_equal(guard_request(&r, "", true, &https, &e), 0);
 	r = request("evil.example", "sec-fetch-site", "cross-site");
-	assert_int_equal(guard_request(&r, true, &e), -1);
+	assert_int_equal(guard_request(&r, "", true, &https, &e), -1);
 	r = request("127.0.0.1:8000", "origin", "http://evil.example");
-	assert_int_equal(guard_request(&r, true, &e), -1);
+	assert_int_equal(guard_request(&r, "", true, &https, &e), -1);
 }
 
 static void
@@ -207,23 +233,25 @@ devices(void **state)
 	char device[DEVICE_TEXT_MAX + 1], text[DEVICE_TEXT_MAX + 32];
 
 	(void)state;
-	assert_int_equal(
-	    guard_device("mcpbox_session=x; mcpbox_device=ab-_9", device), 1);
+	assert_int_equal(guard_device("mcpbox_session=x; mcpbox_device=ab-_9",
+			     false, device),
+	    1);
 	assert_string_equal(device, "ab-_9");
-	assert_int_equal(guard_device("a=b", device), 0);
-	assert_int_equal(guard_device("mcpbox_device=", device), -1);
-	assert_int_equal(guard_device("mcpbox_device=a,b", device), -1);
+	assert_int_equal(guard_device("a=b", false, device), 0);
+	assert_int_equal(guard_device("mcpbox_device=", false, device), -1);
+	assert_int_equal(guard_device("mcpbox_device=a,b", false, device), -1);
 	assert_int_equal(
-	    guard_device("mcpbox_device=a; mcpbox_device=a", device), -1);
+	    guard_device("mcpbox_device=a; mcpbox_device=a", false, device),
+	    -1);
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	memcpy(text, "mcpbox_device=", 14);
 	text[14 + DEVICE_TEXT_MAX] = '\0';
-	assert_int_equal(guard_device(text, device), 1);
+	assert_int_equal(guard_device(text, false, device), 1);
 	assert_int_equal(strlen(device), DEVICE_TEXT_MAX);
 	text[14 + DEVICE_TEXT_MAX] = 'a';
 	text[14 + DEVICE_TEXT_MAX + 1] = '\0';
-	assert_int_equal(guard_device(text, device), -1);
+	assert_int_equal(guard_device(text, false, device), -1);
 	assert_true(guard_device_text(ipc_str("")));
 	assert_true(guard_device_text(ipc_str("aZ0-_")));
 	assert_false(guard_device_text(ipc_str("a; Path=/")));
