@@ -114,3 +114,13 @@ def test_an_answer_of_an_issuer_that_nobody_asked_for_begins_nothing(visitor):
     visitor.get("button", "Sign in")
     assert not visitor.all("navigation", "Pages")
     visitor.clean()
+
+
+def test_without_a_name_the_account_says_how_to_get_one(visitor, instance):
+    """No proxy serves this panel, so no page of it can use a passkey."""
+    sign_in(visitor, "admin", instance.password)
+    visitor.go("#/account")
+    visitor.see("A browser uses passkeys only at a page with a name")
+    visitor.see("Have root serve the panel at an https name")
+    assert not visitor.all("button", "Register a passkey")
+    visitor.clean()

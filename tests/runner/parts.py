@@ -92,9 +92,9 @@ PARTS = (
          ("admind/vault/passkeys/*", "admind/vault/*/passkey*", "admind/http/changes/passkeys.c",
           "tests/browser/*", "tests/harness/clients/chromium.py", "tests/integration/admin/test_passkeys.py")),
     Part("panel", FULL, "the panel in a real Chromium: each page, its stories, hostile content (440 MB)",
-         ("pytest", "browser", "npm", "serve"),
-         ("admind/panel/*", "admind/http/*", "docs/openapi.yaml", "contrib/instance", "tests/panel/*", "tests/harness/house.py",
-          "tests/harness/clients/chromium.py", "tests/harness/clients/page.py")),
+         ("pytest", "browser", "npm", "egress", "serve"),
+         ("admind/panel/*", "admind/http/*", "docs/openapi.yaml", "contrib/instance", "contrib/nginx/mcpbox-panel.conf",
+          "tests/panel/*", "tests/harness/house.py", "tests/harness/clients/chromium.py", "tests/harness/clients/page.py")),
 
     Part("hosts", NAMED, "the programs people use: Inspector, Claude Code, mcp-remote (700 MB)",
          ("pytest", "npm", "serve")),

@@ -5,7 +5,7 @@ import {api, type Schemas} from "./api/client";
 import {sessionAsk, sessionEnd, sessionHalf, sessionWatch} from "./api/session";
 import {useAction, useRead} from "./api/use";
 import {en} from "./en";
-import {meHolds, useEvery} from "./me";
+import {meHolds, meWatch, useEvery} from "./me";
 import {type PageProps, type PageRow, pages} from "./pages";
 import {link, useRoute} from "./route";
 import {Signin, SigninPage} from "./signin";
@@ -36,6 +36,7 @@ export function App() {
 	useEffect(() => {
 		if (half !== null) who.reload();
 	}, [half]);
+	useEffect(() => meWatch(who.reload), [who.reload]);
 	useEffect(() => {
 		if (who.data !== undefined) {
 			setMe(who.data);

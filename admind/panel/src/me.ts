@@ -24,6 +24,23 @@ export function meName(): string {
 	return me?.username ?? "";
 }
 
+/** Returns true if an issuer signed the person in: there is no password here. No other name has an @. */
+export function meIssued(): boolean {
+	return meName().includes("@");
+}
+
+let changed: () => void = () => undefined;
+
+/** Sets what reads again who is logged in. */
+export function meWatch(f: () => void): void {
+	changed = f;
+}
+
+/** Says that the login may have another role now: a passkey of an issuer's person conveys one at most. */
+export function meChanged(): void {
+	changed();
+}
+
 /** Calls f each `ms` milliseconds while the page is seen, and when it is seen again. */
 export function useEvery(ms: number, f: () => void): void {
 	const latest = useRef(f);

@@ -1,12 +1,15 @@
-/* The page before the login: a password, or an issuer where one is configured. */
+/* The page before the login: a password, and a passkey after it where the person has one; or an issuer where one is
+ * configured. */
 import {useEffect, useState} from "preact/hooks";
-import {api} from "./api/client";
+import {api, send} from "./api/client";
+import {type PasskeysLack, passkeysLack, passkeysLogin} from "./api/passkeys";
 import {sessionBegin} from "./api/session";
 import {signinBegin, signinFinish, signinReturned} from "./api/signin";
 import {useAction, useRead} from "./api/use";
 import {en} from "./en";
 import {Field, Form} from "./ui/form";
 import {Loading, Note, ProblemNote} from "./ui/notice";
+import {PasskeyPlaces, useCeremony} from "./ui/passkey";
 import {show} from "./ui/text";
 
 /** Draws the form. The login begins in api/session.ts, which the app watches. */
@@ -15,25 +18,36 @@ export function Signin({name}: {name?: string}) {
 		[password, setPassword] = useState(""),
 		[device, setDevice] = useState("");
 	const [limited, setLimited] = useState(false),
-		[half, setHalf] = useState(false);
+		[half, setHalf] = useState<string>(),
+		[lack, setLack] = useState<PasskeysLack>();
 	const issuers = useRead("/api/signin");
 	const begin = useAction(signinBegin);
 	const act = useAction(async () => {
 		const {data} = await api.post("/api/login", {body: device ? {username, password, device} : {username, password}});
 		setPassword("");
-		setHalf(data.passkey_required);
-		if (!data.passkey_required) sessionBegin(data.csrf_token);
+		if (!data.passkey_required) {
+			sessionBegin(data.csrf_token);
+			return;
+		}
+		const why = passkeysLack();
+		setLack(why);
+		if (why) await forget(data.csrf_token);
+		else setHalf(data.csrf_token);
 	});
 
 	useEffect(() => {
 		if (act.problem?.failure_mode === "rate_limited") setLimited(true);
 	}, [act.problem]);
+	if (half) return <Second half={half} onCancel={() => setHalf(undefined)} />;
 	return (
 		<>
-			{half ? (
-				<Note kind="warn">
-					<p>{en.signin.passkey}</p>
-				</Note>
+			{lack ? (
+				<div role="alert">
+					<Note kind="warn">
+						<p>{en.signin.passkey}</p>
+						<PasskeyPlaces lack={lack} />
+					</Note>
+				</div>
 			) : null}
 			<Form label={en.signin.button} busy={act.busy} problem={act.problem} action={act.run}>
 				<Field
@@ -67,6 +81,40 @@ export function Signin({name}: {name?: string}) {
 					<ProblemNote problem={begin.problem} />
 				</div>
 			) : null}
+		</>
+	);
+}
+
+/* Ends a login that waits for a passkey which does not come. One that is left alone ends after five minutes. */
+async function forget(half: string): Promise<void> {
+	await send("POST", "/api/logout", {half}).catch(() => undefined);
+}
+
+/* Asks for the passkey that the login waits for: at once, and again by the button, since a person may have cancelled. */
+function Second({half, onCancel}: {half: string; onCancel: () => void}) {
+	const ceremony = useCeremony();
+	const act = useAction(async () => {
+		if (await ceremony.run(signal => passkeysLogin(half, signal))) sessionBegin(half);
+	});
+
+	useEffect(() => {
+		void act.run();
+	}, []);
+	return (
+		<>
+			<p role="status">{en.signin.second}</p>
+			<Form
+				label={en.passkey.use}
+				busy={act.busy}
+				problem={act.problem}
+				action={act.run}
+				onCancel={() => {
+					ceremony.end();
+					void forget(half);
+					onCancel();
+				}}
+			/>
+			<p class="quiet">{en.passkey.lost}</p>
 		</>
 	);
 }

@@ -1,6 +1,8 @@
 """Debian's Chromium by ChromeDriver, and pages to open in it. WebDriver is JSON over HTTP (W3C WebDriver); its
 authenticators in software are of WebAuthn Level 3, section 11."""
+import base64
 import contextlib
+import hashlib
 import http.client
 import http.server
 import json
@@ -12,14 +14,16 @@ import subprocess
 import tempfile
 import threading
 
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
 from harness.patience import patience, until
 
-#: It shows pages of this machine only, and asks nobody else: of all names it knows localhost. It has no sandbox of its
+#: It shows pages of this machine only, and asks nobody else: it knows the names that it was told. It has no sandbox of its
 #: own, which would need more of a container than it has; its user is a stranger.
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
          "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
-         "--disable-dev-shm-usage", "--disable-breakpad",
-         "--host-resolver-rules=MAP localhost 127.0.0.1,MAP * ~NOTFOUND,EXCLUDE 127.0.0.1")
+         "--disable-dev-shm-usage", "--disable-breakpad")
 #: The driver takes a port of IPv6, then the same of IPv4, which another may have.
 PORT_TAKEN = "IPv4 port not available"
 #: What WebDriver's authenticator is made with: the device's own, its owner there and proven.
@@ -47,11 +51,25 @@ class Refused(Exception):
         self.name = name
 
 
-class Chromium:
-    """One browser with a profile of its own, as user `uid`."""
+def spki(certificate):
+    """The hash of a certificate's key, as Chromium takes it. certificate: a file, PEM."""
+    with open(certificate, "rb") as f:
+        key = x509.load_pem_x509_certificate(f.read()).public_key()
+    der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(hashlib.sha256(der).digest()).decode()
 
-    def __init__(self, uid):
+
+class Chromium:
+    """One browser with a profile of its own, as user `uid`. names: {name: address} that it knows beside localhost.
+    certificates: files of the servers that it trusts, and it trusts no other."""
+
+    def __init__(self, uid, names=(), certificates=()):
         self.dir, self.devices = tempfile.mkdtemp(prefix="mcpchr"), []
+        known = {"localhost": "127.0.0.1", **dict(names)}
+        flags = [*FLAGS, "--host-resolver-rules=" + ",".join(f"MAP {n} {a}" for n, a in known.items())
+                 + ",MAP * ~NOTFOUND" + "".join(f",EXCLUDE {a}" for a in sorted(set(known.values())))]
+        if certificates:
+            flags.append("--ignore-certificate-errors-spki-list=" + ",".join(map(spki, certificates)))
         self.driver = self.session = self.browser = None
         try:
             os.chown(self.dir, uid, uid)
@@ -64,7 +82,7 @@ class Chromium:
                 [self.port] = until(self._listens, say=self.log)
             made = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": {"goog:loggingPrefs": {"browser": "ALL"},
                 "goog:chromeOptions": {
-                "binary": shutil.which("chromium"), "args": [*FLAGS, f"--user-data-dir={self.path('profile')}"]}}}})
+                "binary": shutil.which("chromium"), "args": [*flags, f"--user-data-dir={self.path('profile')}"]}}}})
             self.session, self.browser = made["sessionId"], made["capabilities"]["goog:processID"]
             # A script that never answers is a hang, not a verdict.
             self.command("POST", "/timeouts", {"script": int(patience(60) * 1000), "pageLoad": int(patience(60) * 1000)})

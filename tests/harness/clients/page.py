@@ -276,14 +276,16 @@ class Page:
         """Reports of the policy, errors of scripts, and how often hostile text ran, since the page was opened."""
         return self.js("return window.__seen") or {}
 
-    def clean(self):
-        """Asserts that nothing of that happened, and that the page asked nobody else."""
+    def clean(self, remark=None):
+        """Asserts that nothing of that happened, and that the page asked nobody else. remark: words of a warning of the
+        browser's own that is expected."""
         seen = self.seen()
         assert seen == {"csp": [], "errors": [], "canary": 0}, seen
         away = self.js("return performance.getEntriesByType('resource').map(e => e.name)")
         assert not [u for u in away if not u.startswith((self.origin + "/", *ROUTES_AWAY))], away
         # A refusal that a page shows is in the browser's log, too: an answer of its own server is no fault.
         bad = [e["message"] for e in self.logged() if e.get("source") != "network" or not e["message"].startswith(self.origin + "/")]
+        bad = [m for m in bad if remark is None or remark not in m]
         assert not bad, bad
 
     def logged(self):

@@ -63,6 +63,12 @@ export function clientProof(f: (change: string) => Promise<boolean>): void {
 	prove = f;
 }
 
+/** Asks for a fresh proof before a change is sent: one that begins with a ceremony, whose challenge a proof would replace.
+ * Resolves to true once the proof was given. */
+export function clientProve(change: string): Promise<boolean> {
+	return prove(change);
+}
+
 function away(): Problem {
 	return {
 		type: "about:blank",

@@ -5,13 +5,13 @@ import {useAction, useRead} from "../../api/use";
 import {en} from "../../en";
 import {meAdministers} from "../../me";
 import {link} from "../../route";
-import {AskButton} from "../../ui/dialog";
 import {Field, Form} from "../../ui/form";
-import {done, Loading, Note, ProblemNote} from "../../ui/notice";
+import {done, Loading, ProblemNote} from "../../ui/notice";
 import {Page, Part} from "../../ui/page";
-import {Facts, Table} from "../../ui/table";
+import {Facts} from "../../ui/table";
 import {Text, Time} from "../../ui/text";
 import {Logins} from "../people/page";
+import {Passkeys} from "./passkeys";
 
 const t = en.account;
 const PASSWORD_MIN = 12;
@@ -42,7 +42,7 @@ export default function Account() {
 			)}
 			<div class="columns">
 				{m && !issued ? <Password name={m.username} /> : null}
-				<Passkeys />
+				{m ? <Passkeys issued={issued} onChange={me.reload} /> : null}
 			</div>
 			{meAdministers() ? (
 				<p>
@@ -105,52 +105,6 @@ function Password({name}: {name: string}) {
 					maxLength={128}
 				/>
 			</Form>
-		</Part>
-	);
-}
-
-function Passkeys() {
-	const read = useRead("/api/passkeys");
-	return (
-		<Part title={t.passkeys}>
-			<ProblemNote problem={read.problem} again={read.reload} />
-			{read.data && read.data.items.length > 0 ? (
-				<Table
-					label={t.passkeys}
-					rows={read.data.items}
-					keyOf={k => k.id}
-					columns={[
-						{name: t.label, kind: "wide", cell: k => <Text text={k.label} max={64} />},
-						{name: t.kind, kind: "narrow", cell: k => k.algorithm},
-						{name: t.used, cell: k => (k.used_at ? <Time at={k.used_at} /> : t.never)},
-						{
-							name: en.actions,
-							cell: k => (
-								<AskButton
-									small
-									danger
-									label={t.remove}
-									title={t.removeTitle(k.label)}
-									action={async () => {
-										await api.post("/api/passkeys/remove", {body: {id: k.id}});
-										done(t.removed);
-										read.reload();
-									}}
-								>
-									<p>{t.removeWhy}</p>
-								</AskButton>
-							),
-						},
-					]}
-				/>
-			) : read.data ? (
-				<p class="quiet">{t.noPasskeys}</p>
-			) : read.problem ? null : (
-				<Loading />
-			)}
-			<Note>
-				<p>{t.passkeysWhy}</p>
-			</Note>
 		</Part>
 	);
 }
