@@ -278,7 +278,7 @@ def test_objects_use_indexes(big, ctl):
            "version": f"{TOOL}/1", "limits": SERVER, "setting": "breaker_reset_s",
            "version_diff": f"{TOOL}/1-1", "token": "bulk7"}
     singles = {"executions", "tools", "audit_log", "approval_requests", "tool_versions",
-               "execution_stats", "activity", "api_tokens"}
+               "execution_stats", "execution_days", "activity", "api_tokens"}
     for single in (False, True):
         big.log.plans()
         for what, shape in names:
@@ -286,6 +286,26 @@ def test_objects_use_indexes(big, ctl):
                 ctl.call("ADMIN_QUERY", what=what, id="" if single else ids.get(what, SERVER))
         # figures of everything count everything
         big.judge("objects", allowed=singles if single else ())
+
+
+@pytest.mark.parametrize("period", ["1h", "6h", "24h", "7d"])
+def test_a_dashboard_reads_counts_of_one_day_at_most(big, ctl, period):
+    """Each statement of it: the rest of a week comes from sums."""
+    week, day = (big.db.execute("SELECT count(*) FROM mcpbox.execution_stats WHERE hour >= "
+                                "date_trunc('hour', now() - %s::interval)", (span,)).fetchone()[0]
+                 for span in ("7 days", "25 hours"))
+    assert day < week / 5 and week > 500_000
+    big.log.plans()
+    ask = page(ctl, "dashboard", {"PERIOD": period})
+    assert ask["calls"]["calls"] > 0 and len(ask["busiest_servers"]) == 10 and len(ask["top_tools"]) == 5
+    looked = {}
+    for p in big.log.plans():
+        for n in nodes(p["Plan"]):
+            if table := n.get("Relation Name", ""):
+                looked[table] = looked.get(table, 0) + n.get("Actual Loops", 1) * (
+                    n.get("Actual Rows", 0) + n.get("Rows Removed by Filter", 0) + n.get("Rows Removed by Index Recheck", 0))
+    assert 0 < looked["execution_stats"] <= day, looked
+    assert looked["execution_hours"] <= SMALL * 3 and looked.get("execution_days", 0) < week / 5, looked
 
 
 def made(big, c, count, server="among"):

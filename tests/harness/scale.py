@@ -101,8 +101,9 @@ INSERT INTO execution_stats (hour, tool, principal, listener, kind, outcome, fai
     duration_us, duration_max_us, cpu_us)
     SELECT date_trunc('hour', created_at, 'UTC'), tool, principal, listener, kind, outcome,
     coalesce(failure, ''), count(*), 20000, 20000, 1000 FROM executions
-    WHERE state = 'closed' AND created_at > now() - interval '20000 s' GROUP BY 1, 2, 3, 4, 5, 6, 7
+    WHERE state = 'closed' AND created_at > now() - interval '8 days' GROUP BY 1, 2, 3, 4, 5, 6, 7
     ON CONFLICT DO NOTHING;
+SELECT execution_sum(array_agg(s)) FROM execution_stats s GROUP BY hour;
 INSERT INTO activity (at, node, kind, level, principal, listener, subject, failure, count)
     SELECT now() - n * interval '1 s', 'node1', 'refused', CASE WHEN n % 100 = 0 THEN 'error'
     WHEN n % 10 = 0 THEN 'warning' ELSE 'info' END, CASE WHEN n % 10 = 0 THEN 'token:t' || n % 40
