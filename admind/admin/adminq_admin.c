@@ -36,7 +36,8 @@ static const struct question_form status[] = {
 	    " 'administrators', (SELECT count(*) FROM mcpbox.admin_users),"
 	    " 'audit_seq', (SELECT seq FROM mcpbox.audit_head),"
 	    " 'audit_anchored_seq', (SELECT max(seq)"
-	    " FROM mcpbox.audit_anchors), 'catalogue_revision',"
+	    " FROM mcpbox.audit_anchors), 'audit_verified',"
+	    " mcpbox.audit_verdict_json(), 'catalogue_revision',"
 	    " (SELECT revision FROM mcpbox.catalogue), 'schema',"
 	    " (SELECT max(version) FROM mcpbox.schema_migrations))::text",
 	    DB_FAST}},

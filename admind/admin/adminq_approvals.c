@@ -9,47 +9,58 @@
  */
 #include "adminq.h"
 
-#define ITEM(reads)                                                          \
-	"SELECT CASE WHEN " reads "::bool THEN mcpbox.approval_item(a) ELSE" \
-	" (mcpbox.approval_item(a)::jsonb || '{\"arguments\":null}')::text"  \
-	" END, a.id::text FROM mcpbox.approval_requests a WHERE "
-/* The page after the cursor. */
-#define PAGE(cursor, limit)                                                   \
-	" AND a.id > coalesce(nullif(" cursor "::text, '')::uuid,"            \
-	" '00000000-0000-0000-0000-000000000000') ORDER BY a.id LIMIT " limit \
-	"::int8"
+/* Lists a page of requests after the cursor. The ids of the page come first,
+ * from one of two parts: the oldest first, or, by `order`, the newest first.
+ * The other part is not read. */
+#define PART(condition, cursor, compare, none, direction, limit)        \
+	"(SELECT a.id FROM mcpbox.approval_requests a WHERE " condition \
+	" AND a.id " compare " coalesce(nullif(" cursor                 \
+	"::text, '')::uuid, '" none "') ORDER BY a.id " direction       \
+	" LIMIT " limit "::int8)"
+#define LIST(condition, order, cursor, limit, reads)                          \
+	"SELECT CASE WHEN " reads "::bool THEN mcpbox.approval_item(a) ELSE"  \
+	" (mcpbox.approval_item(a)::jsonb || '{\"arguments\":null}')::text"   \
+	" END, a.id::text FROM (" PART(order                                  \
+	    "::text <> 'newest' AND " condition,                              \
+	    cursor, ">", "00000000-0000-0000-0000-000000000000", "ASC",       \
+	    limit) " UNION ALL " PART(order                                   \
+	    "::text = 'newest' AND " condition,                               \
+	    cursor, "<", "ffffffff-ffff-ffff-ffff-ffffffffffff", "DESC",      \
+	    limit) ") k JOIN mcpbox.approval_requests a ON a.id = k.id"       \
+		   " ORDER BY CASE WHEN " order "::text = 'newest' THEN NULL" \
+		   " ELSE a.id END, a.id DESC"
 #define IF_KIND(p)  " AND (" p "::text = '' OR a.kind = " p "::text)"
 #define IF_STATE(p) " AND (" p "::text = '' OR a.state = " p "::text)"
 
 /* clang-format off */
 static const struct question_form approvals[] = {
-    {Q_MUST(SEARCH), {Q_TAKE(SEARCH), Q_TAKE(KIND), Q_TAKE(STATE)},
+    {Q_MUST(SEARCH), {Q_TAKE(SEARCH), Q_TAKE(KIND), Q_TAKE(STATE), Q_TAKE(ORDER)},
 	{"adminq_approvals_search",
-	    ITEM("$6") "a.search @@ mcpbox.approval_query($1::text)"
-	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
-    {Q_MUST(TOOL), {Q_TAKE(TOOL), Q_TAKE(KIND), Q_TAKE(STATE)},
+	    LIST("a.search @@ mcpbox.approval_query($1::text)"
+	    IF_KIND("$2") IF_STATE("$3"), "$4", "$5", "$6", "$7"), DB_FAST}},
+    {Q_MUST(TOOL), {Q_TAKE(TOOL), Q_TAKE(KIND), Q_TAKE(STATE), Q_TAKE(ORDER)},
 	{"adminq_approvals_tool",
-	    ITEM("$6") "a.tool_id = (SELECT coalesce((SELECT n.tool_id"
+	    LIST("a.tool_id = (SELECT coalesce((SELECT n.tool_id"
 	    " FROM mcpbox.tool_names n WHERE n.exposed_name = $1::text),"
 	    " CASE WHEN $1::text ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-"
 	    "[0-9a-fA-F]{12}$' THEN $1::uuid END))"
-	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
-    {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(KIND), Q_TAKE(STATE)},
+	    IF_KIND("$2") IF_STATE("$3"), "$4", "$5", "$6", "$7"), DB_FAST}},
+    {Q_MUST(SERVER), {Q_TAKE(SERVER), Q_TAKE(KIND), Q_TAKE(STATE), Q_TAKE(ORDER)},
 	{"adminq_approvals_server",
-	    ITEM("$6") "a.server_id = $1::text::uuid"
-	    IF_KIND("$2") IF_STATE("$3") PAGE("$4", "$5"), DB_FAST}},
-    {Q_MUST(KIND) | Q_MUST(STATE), {Q_TAKE(KIND), Q_TAKE(STATE)},
+	    LIST("a.server_id = $1::text::uuid"
+	    IF_KIND("$2") IF_STATE("$3"), "$4", "$5", "$6", "$7"), DB_FAST}},
+    {Q_MUST(KIND) | Q_MUST(STATE), {Q_TAKE(KIND), Q_TAKE(STATE), Q_TAKE(ORDER)},
 	{"adminq_approvals_queue",
-	    ITEM("$5") "a.kind = $1::text AND a.state = $2::text" PAGE("$3", "$4"),
-	    DB_FAST}},
-    {Q_MUST(KIND), {Q_TAKE(KIND)},
-	{"adminq_approvals_kind", ITEM("$4") "a.kind = $1::text" PAGE("$2", "$3"),
-	    DB_FAST}},
-    {Q_MUST(STATE), {Q_TAKE(STATE)},
-	{"adminq_approvals_state", ITEM("$4") "a.state = $1::text" PAGE("$2", "$3"),
-	    DB_FAST}},
-    {0, {0},
-	{"adminq_approvals", ITEM("$3") "true" PAGE("$1", "$2"), DB_FAST}},
+	    LIST("a.kind = $1::text AND a.state = $2::text", "$3", "$4", "$5",
+	    "$6"), DB_FAST}},
+    {Q_MUST(KIND), {Q_TAKE(KIND), Q_TAKE(ORDER)},
+	{"adminq_approvals_kind", LIST("a.kind = $1::text", "$2", "$3", "$4",
+	    "$5"), DB_FAST}},
+    {Q_MUST(STATE), {Q_TAKE(STATE), Q_TAKE(ORDER)},
+	{"adminq_approvals_state", LIST("a.state = $1::text", "$2", "$3", "$4",
+	    "$5"), DB_FAST}},
+    {0, {Q_TAKE(ORDER)},
+	{"adminq_approvals", LIST("true", "$1", "$2", "$3", "$4"), DB_FAST}},
     {0}};
 
 static const struct question_form comments[] = {

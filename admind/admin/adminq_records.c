@@ -96,9 +96,10 @@
 #define CURSOR_OF                                                              \
 	"(extract(epoch FROM e.created_at) * 1000000)::int8::text"             \
 	" || '.' || e.id::text"
-#define REST(STATE, SERVER)                                                    \
+#define REST(STATE, SERVER, CURSOR)                                            \
 	" AND e.created_at >= " SINCE " AND e.created_at < " UNTIL             \
-	" AND (e.created_at, e.id) < (" BEFORE("$11") ", " BEFORE_ID("$11") ")"\
+	" AND (e.created_at, e.id) < (" BEFORE(CURSOR) ", " BEFORE_ID(CURSOR)  \
+	")"                                                                    \
 	" AND ($1::text = '' OR e.kind = $1::text)"                            \
 	" AND ($2::text IN ('', " STATE ", e.outcome))"                        \
 	" AND ($3::text = '' OR " SERVER ")"                                   \
@@ -110,17 +111,30 @@
 #define SERVER_ID "nullif($3::text, '')::uuid"
 /* Ends a page of rows. Each part of a union is sorted and limited like a page,
  * because otherwise the planner would not read the part in an index's order. */
-#define PAGE " ORDER BY e.created_at DESC, e.id DESC LIMIT $12::int8)"
-#define INDEXED(CONDITION)                                                     \
+#define PAGE(LIMIT)                                                            \
+	" ORDER BY e.created_at DESC, e.id DESC LIMIT " LIMIT "::int8)"
+#define INDEXED_AT(CONDITION, CURSOR, LIMIT)                                   \
 	"(SELECT e.id FROM mcpbox.execution_index e WHERE " CONDITION          \
-	REST("'closed'", "e.server_id = " SERVER_ID) PAGE
-#define ROWS(TABLE, CONDITION)                                                 \
+	REST("'closed'", "e.server_id = " SERVER_ID, CURSOR) PAGE(LIMIT)
+#define ROWS_AT(TABLE, CONDITION, CURSOR, LIMIT)                               \
 	"(SELECT e.id FROM mcpbox." TABLE " e WHERE " CONDITION                \
 	REST("e.state", "EXISTS (SELECT 1 FROM mcpbox.tool_versions v"         \
-	" WHERE v.id = e.version_id AND v.server_id = " SERVER_ID ")") PAGE
-#define FRESH(CONDITION) " UNION ALL " ROWS("executions_fresh", CONDITION)
+	" WHERE v.id = e.version_id AND v.server_id = " SERVER_ID ")", CURSOR) \
+	PAGE(LIMIT)
+#define INDEXED(CONDITION) INDEXED_AT(CONDITION, "$11", "$12")
+#define FRESH(CONDITION)                                                       \
+	" UNION ALL " ROWS_AT("executions_fresh", CONDITION, "$11", "$12")
 
-#define ALL ROWS("executions", "true")
+#define ALL ROWS_AT("executions", "true", "$11", "$12")
+/* $11 is the hash, so the cursor is $12. A version's hash covers its id and
+ * number, so one version at most has the hash. Versions are kept as long as
+ * records need them. */
+#define OF_HASH                                                                \
+	"e.version_id = (SELECT v.id FROM mcpbox.tool_versions v"              \
+	" WHERE v.hash = decode($11::text, 'hex') LIMIT 1)"
+#define BY_HASH                                                                \
+	INDEXED_AT("e.version_id IS NOT NULL AND " OF_HASH, "$12", "$13")      \
+	" UNION ALL " ROWS_AT("executions_fresh", OF_HASH, "$12", "$13")
 /* The outcome `done` has no index of its own. It is the usual outcome, so a few
  * rows of the index of all rows give a page. */
 #define BY_STATE                                                               \
@@ -168,6 +182,8 @@
 #define FORMS(name, what)                                                      \
 	{Q_MUST(SEARCH), {FILTERS, Q_TAKE(SEARCH)},                            \
 	    LIST(name "_search", what, BY_SEARCH, "$13"), ADMIN_REVIEWER},     \
+	{Q_MUST(HASH), {FILTERS, Q_TAKE(HASH)},                                \
+	    LIST(name "_hash", what, BY_HASH, "$13"), ADMIN_VIEWER},           \
 	FORM(FAILURE, FAILURE, name, what),                                    \
 	FORM(OUTCOME, OUTCOME, name, what),                                    \
 	FORM(STATE, STATE, name, what),                                        \

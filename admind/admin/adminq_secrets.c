@@ -23,6 +23,24 @@ static const struct question_form secret[] = {
 	    DB_FAST}},
     {0}};
 
+/* The secrets of all servers, by the names of server and secret, which are the
+ * cursor. A name has no slash. */
+#define PLACE(n) "split_part($1::text, '/', " n ")"
+static const struct question_form all[] = {
+    {0, {0},
+	{"adminq_all_secrets",
+	    "SELECT mcpbox.secret_item(x)::text, s.name || '/' || x.key"
+	    " FROM mcpbox.servers s JOIN mcpbox.server_secrets x"
+	    " ON x.server_id = s.id WHERE s.deleted_at IS NULL"
+	    " AND s.name >= " PLACE("1") " AND (s.name > " PLACE(
+		"1") " OR x.key > " PLACE("2") ") ORDER BY s.name, x.key"
+					       " LIMIT $2::int8",
+	    DB_FAST}},
+    {0}};
+
 const struct question adminq_secrets_questions[] = {
     {"secrets", QUESTION_NAMED, ADMIN_VIEWER, secrets, NULL},
-    {"secret", QUESTION_NAMED, ADMIN_VIEWER, secret, NULL}, {0}};
+    {"secret", QUESTION_NAMED, ADMIN_VIEWER, secret, NULL},
+    {"all_secrets", QUESTION_LIST, ADMIN_VIEWER, all, NULL},
+    {0},
+};

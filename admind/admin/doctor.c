@@ -169,6 +169,11 @@ doctor_status_json(struct admind *a, struct jsonw *w)
 {
 	jsonw_kv_str(w, "version", MCPBOX_VERSION);
 	jsonw_kv_str(w, "node", a->node);
+	jsonw_name(w, "mcp_url");
+	if (strcmp(a->mcp_url, "-") != 0)
+		jsonw_str(w, a->mcp_url);
+	else
+		jsonw_null(w);
 	jsonw_kv_bool(w, "database", db_is_up(a->db));
 	jsonw_kv_bool(w, "sandbox", a->sandbox_ready);
 	jsonw_kv_bool(w, "vault", ipc_client_peer(a->vault) != NULL);

@@ -81,8 +81,9 @@ struct admind {
 	struct ipc_id epoch; /* of this process */
 	bool epoch_stored;   /* the row of `epoch` is in the database */
 	bool storing_epoch;
-	const char *node; /* configuration: this machine's name */
-	char *layers;     /* confinement of this process, for doctor */
+	const char *node;    /* configuration: this machine's name */
+	const char *mcp_url; /* configuration: shown, never connected to */
+	char *layers;        /* confinement of this process, for doctor */
 
 	struct ipc_id sandbox_epoch; /* of the present connection to sandboxd */
 	bool sandbox_named;          /* EPOCH_END came on that connection */

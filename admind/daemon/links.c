@@ -115,6 +115,7 @@ static const struct route routes[] = {
     {IPC_RENEW_STORE, renew_message},
     {IPC_RENEW_PHASE, renew_message},
     {IPC_AUDIT_READ, audit_message},
+    {IPC_AUDIT_VERIFIED, audit_verified_message},
     {IPC_APPROVAL_GET, approvals_message},
     {IPC_ADMIN_QUERY, adminq_message},
     {IPC_ADMIN_ACTION, adminact_message},

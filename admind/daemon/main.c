@@ -35,6 +35,9 @@
 #include "tasks.h"
 #include "tokens.h"
 
+/* Longest mcp_url: longer than any URL of a listener of this machine. */
+enum { MCP_URL_MAX = 512 };
+
 static const char *const channels[] = {"mcpbox_catalogue", "mcpbox_session",
     "mcpbox_task", "mcpbox_call", "mcpbox_token", "mcpbox_setting",
     "mcpbox_access", NULL};
@@ -166,9 +169,31 @@ read_database(const struct admind *a, const char *keyword,
 		log_fatal("memory", "out of memory");
 }
 
-/* Checks both connection strings, without the passwords, for option -t. */
+/* Checks the URL that the status shows. People paste the URL into the
+ * configuration of a client, so other texts and second lines are refused. */
 static int
-check_databases(const struct conf *c, struct err *err)
+check_mcp_url(const struct conf *c, struct err *err)
+{
+	const char *url = conf_str(c, "mcp_url");
+	size_t n = strlen(url);
+	bool good = n <= MCP_URL_MAX &&
+	    (strcmp(url, "-") == 0 || strncmp(url, "http://", 7) == 0 ||
+		strncmp(url, "https://", 8) == 0);
+
+	for (size_t i = 0; i < n; i++)
+		good = good && url[i] > ' ' && url[i] < 0x7f;
+	if (!good)
+		return err_set(err, FAILURE_INVALID_PARAMS,
+		    "mcp_url must be -, or begin with http:// or https:// and "
+		    "have at most %d printable characters: mcpbox.conf(5)",
+		    MCP_URL_MAX);
+	return 0;
+}
+
+/* Checks both connection strings, without the passwords, and the URL, for
+ * option -t. */
+static int
+check_settings(const struct conf *c, struct err *err)
 {
 	static const char *const keywords[] = {"database", "owner_database"};
 	struct database d;
@@ -179,7 +204,7 @@ check_databases(const struct conf *c, struct err *err)
 		    &d, keywords[i], conf_str(c, keywords[i]), NULL, err);
 		database_free(&d);
 	}
-	return rc;
+	return rc == 0 ? check_mcp_url(c, err) : -1;
 }
 
 /* Opens the sockets and the ledger, confines the process, then starts
@@ -203,7 +228,8 @@ start(struct admind *a, const struct database *where, struct err *err)
 	 * confinement. */
 	if (setenv("HOME", "/nonexistent", 1) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "environment");
-	if (auth_load_token(a, err) == -1 ||
+	if (check_mcp_url(a->proc.conf, err) == -1 ||
+	    auth_load_token(a, err) == -1 ||
 	    ending_ledger(a, sweep_own_epoch, err) == -1 ||
 	    links_listen(a, err) == -1)
 		return -1;
@@ -246,7 +272,7 @@ main(int argc, char **argv)
 	bool migrate = take_migrate(&argc, argv, &m);
 	struct err err;
 
-	proc_check_with(check_databases);
+	proc_check_with(check_settings);
 	proc_start(&a.proc, "admind", argc, argv);
 	if (migrate) {
 		read_database(&a, "owner_database",
@@ -274,6 +300,7 @@ main(int argc, char **argv)
 	verdicts_init(&a.verdicts);
 	a.manage = manage_start;
 	a.node = conf_str(a.proc.conf, "node");
+	a.mcp_url = conf_str(a.proc.conf, "mcp_url");
 	if (start(&a, &where, &err) == -1)
 		log_fatal("start", "%s", err.text);
 	log_event(LOG_LV_INFO, "ready", "node %s", a.node);

@@ -32,6 +32,11 @@ static const struct db_stmt read_rows = {"audit_read",
     " LEFT JOIN mcpbox.audit_anchors x ON x.seq = l.seq ORDER BY l.seq",
     DB_FAST};
 
+static const struct db_stmt keep_verdict = {"audit_verdict",
+    "SELECT mcpbox.audit_verdict_store($1::int8, $2::int8, $3::int8, $4::int8,"
+    " $5::int8)",
+    DB_SURE};
+
 static struct {
 	uint64_t seq;
 	struct ipc_hash head, signature;
@@ -212,6 +217,41 @@ audit_message(struct link *l, struct ipc_frame *f)
 	db_p_i64(&p, (int64_t)m.after);
 	db_p_i64(&p, (int64_t)m.limit);
 	db_query(op->a->db, &read_rows, &p, got_rows, op);
+	return 0;
+}
+
+/*
+ * AUDIT_VERIFIED comes only from the socket that admits uid 0. The result is
+ * shown, and decides nothing. A taken-over admind, or the database's owner,
+ * could write a good result without a check. So the panel shows the command
+ * beside the result, and a new run answers a doubt. The chain gets no row,
+ * because a check must not change the thing it checks.
+ */
+int
+audit_verified_message(struct link *l, struct ipc_frame *f)
+{
+	struct ipc_audit_verified m;
+	struct db_params p;
+	struct op *op;
+
+	if (ipc_decode(f, &m, NULL) == -1)
+		return -1;
+	if (m.rows > INT64_MAX || m.anchors > INT64_MAX ||
+	    m.anchored > INT64_MAX || m.problems > INT64_MAX ||
+	    m.lines > INT64_MAX) {
+		link_refuse(l, m.request, FAILURE_INVALID_PARAMS,
+		    "not the result of mcpboxctl audit verify");
+		return 0;
+	}
+	if ((op = op_new(l, m.request)) == NULL)
+		return 0;
+	db_params_init(&p);
+	db_p_i64(&p, (int64_t)m.rows);
+	db_p_i64(&p, (int64_t)m.anchors);
+	db_p_i64(&p, (int64_t)m.anchored);
+	db_p_i64(&p, (int64_t)m.problems);
+	db_p_i64(&p, (int64_t)m.lines);
+	db_query(op->a->db, &keep_verdict, &p, op_db_ok, op);
 	return 0;
 }
 

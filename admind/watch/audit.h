@@ -10,5 +10,6 @@ void audit_sign(struct admind *); /* has the head signed if it moved */
  * an audit row. */
 void audit_db_ok(void *op, const struct pg_result *, const struct err *);
 int audit_message(struct link *, struct ipc_frame *); /* AUDIT_READ */
+int audit_verified_message(struct link *, struct ipc_frame *);
 
 #endif

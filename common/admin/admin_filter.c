@@ -13,6 +13,7 @@ static const struct {
 #define WORD                  ADMIN_FILTER_WORD
 #define NAME                  ADMIN_FILTER_NAMED
 #define UUID                  ADMIN_FILTER_UUID
+#define HASH                  ADMIN_FILTER_HASHED
 #define TIME                  ADMIN_FILTER_TIME
 #define TEXT                  ADMIN_FILTER_TEXT
 #define F(SYMBOL, name, type) {#name, type},
@@ -21,6 +22,7 @@ static const struct {
 #undef WORD
 #undef NAME
 #undef UUID
+#undef HASH
 #undef TIME
 #undef TEXT
 };
@@ -111,6 +113,11 @@ admin_filter_ok(enum admin_filter f, const void *text, size_t n)
 		return n <= ADMIN_TEXT_CHARS;
 	case ADMIN_FILTER_UUID:
 		return uuid_parse(s, n, &id) == 0;
+	case ADMIN_FILTER_HASHED:
+		for (size_t i = 0; i < n; i++)
+			if (!digits(s + i, 1) && (s[i] < 'a' || s[i] > 'f'))
+				return false;
+		return n == HEX32_LEN;
 	case ADMIN_FILTER_TIME:
 		return time_ok(s, n);
 	case ADMIN_FILTER_TEXT:

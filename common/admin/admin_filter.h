@@ -23,6 +23,7 @@ enum admin_filter_type {
 	ADMIN_FILTER_WORD,
 	ADMIN_FILTER_NAMED, /* NAME in the .def file */
 	ADMIN_FILTER_UUID,
+	ADMIN_FILTER_HASHED, /* HASH in the .def file */
 	ADMIN_FILTER_TIME,
 	ADMIN_FILTER_TEXT
 };

@@ -1,5 +1,5 @@
--- 0020: figures of long spans from sums (docs/decisions/0041;
--- tests/database/access/test_figures.py).
+-- 0020: figures of long spans from sums (docs/decisions/0041); runs of a hash; the
+-- last check of the audit chain (tests/database/access/test_figures.py).
 SET LOCAL search_path = mcpbox, pg_temp;
 
 ---------------------------------------------------------------------------
@@ -472,9 +472,51 @@ END $$;
 
 
 ---------------------------------------------------------------------------
+-- Lists.
+
+-- Finds the version of a hash, and the runs of that version.
+CREATE INDEX tool_versions_hash_idx ON tool_versions (hash);
+CREATE INDEX execution_index_version_idx ON execution_index (version_id, created_at, id)
+    WHERE version_id IS NOT NULL;
+
+---------------------------------------------------------------------------
+-- The last check of the whole audit chain, by mcpboxctl audit verify.
+
+-- The owner of the database can change this row: it is shown and proves nothing.
+CREATE TABLE audit_verdict (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	at timestamptz NOT NULL,
+	rows bigint NOT NULL CHECK (rows >= 0),
+	anchors bigint NOT NULL CHECK (anchors >= 0),
+	anchored_seq bigint NOT NULL CHECK (anchored_seq >= 0),
+	problems bigint NOT NULL CHECK (problems >= 0),
+	journal_lines bigint NOT NULL CHECK (journal_lines >= 0)
+);
+
+CREATE FUNCTION audit_verdict_store(p_rows bigint, p_anchors bigint, p_anchored bigint,
+    p_problems bigint, p_lines bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+	INSERT INTO audit_verdict AS v (at, rows, anchors, anchored_seq, problems, journal_lines)
+	VALUES (clock_timestamp(), p_rows, p_anchors, p_anchored, p_problems, p_lines)
+	ON CONFLICT (one) DO UPDATE SET at = excluded.at, rows = excluded.rows,
+	    anchors = excluded.anchors, anchored_seq = excluded.anchored_seq,
+	    problems = excluded.problems, journal_lines = excluded.journal_lines
+$$;
+
+-- Returns null if the chain was never verified.
+CREATE FUNCTION audit_verdict_json() RETURNS json
+LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
+	SELECT json_build_object('at', to_char(v.at AT TIME ZONE 'UTC',
+	    'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'holds', v.problems = 0, 'rows', v.rows,
+	    'anchors', v.anchors, 'anchored_seq', v.anchored_seq, 'problems', v.problems,
+	    'journal_lines', v.journal_lines) FROM audit_verdict v
+$$;
+
+---------------------------------------------------------------------------
 -- Privileges.
 
 REVOKE ALL ON FUNCTION execution_count, execution_sum, execution_hours_of,
-    execution_names, execution_totals FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION execution_hours_of, execution_names, execution_totals TO mcpbox_app;
-GRANT SELECT ON execution_hours, execution_days TO mcpbox_app;
+    execution_names, execution_totals, audit_verdict_store, audit_verdict_json FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION execution_hours_of, execution_names, execution_totals,
+    audit_verdict_store, audit_verdict_json TO mcpbox_app;
+GRANT SELECT ON execution_hours, execution_days, audit_verdict TO mcpbox_app;

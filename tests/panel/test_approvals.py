@@ -102,6 +102,21 @@ def test_whole_life(instance, page, rest, mcp, tool):
     assert "error" in str(mcp.request("tools/call", {"name": tool.exposed, "arguments": {"city": "Oslo"}}))
 
 
+def test_the_queue_in_both_orders(page, rest, mcp, tool):
+    tool.change()
+    for n in range(2):
+        one = flow.draft(mcp, "sky", f"order_{n}", SUNNY)
+        mcp.manage("mcpbox_request_publish", tool_id=one)
+    shown = "return [...document.querySelectorAll('main tbody th a')].map(a => a.hash)"
+    for order in ("oldest", "newest"):
+        page.go("#/approvals" + ("?order=newest" if order == "newest" else ""))
+        want = ["#/approvals/" + i["id"] for i in rest.get(f"/api/approvals?state=pending&limit=100&order={order}")[2]["items"]]
+        until(lambda want=want: page.js(shown) == want and len(want) >= 3, say=lambda: page.js(shown))
+    page.js("const s = [...document.querySelectorAll('.filters select')].pop(); s.value = 'oldest'; "
+            "s.dispatchEvent(new Event('change', {bubbles: true}))")
+    until(lambda: page.js("return location.hash") == "#/approvals" and page.js(shown) == want[::-1])
+
+
 def test_stale_proof_asks_for_the_password(instance, rest, as_role, tool):
     request, since = tool.change(), boot_ms()
     them = as_role("reviewer")

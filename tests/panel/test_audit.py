@@ -78,6 +78,24 @@ def test_the_browser_checks_the_chain_and_says_what_it_did(page, world, rest):
     page.see("compared: 0.")
 
 
+def test_the_last_check_of_the_whole_log(instance, page, world):
+    page.go("#/audit")
+    page.see("mcpboxctl audit verify has not been run yet")
+    assert instance.ctl("audit", "verify").returncode == 0
+    rows = instance.ctl_json("query", "status")["counts"]["audit_verified"]["rows"]
+    page.go("#/")
+    page.go("#/audit")
+    page.see("Last verified")
+    page.see(f"read {rows:,} rows and")
+    page.see("without the journal. The chain held.")
+    assert page.axe() == []
+    # as of a chain that does not hold
+    instance.psql("UPDATE mcpbox.audit_verdict SET problems = 3", role="mcpbox_owner")
+    page.go("#/")
+    page.go("#/audit")
+    page.see("found 3 problems. Run it again as root")
+
+
 @pytest.mark.parametrize("fault,change,says", [
     ("hash", lambda r: r.update(hash="0" * 64), "its bytes have another hash"),
     ("actor", lambda r: r.update(actor="somebody else"), "its bytes say something else than what is shown"),

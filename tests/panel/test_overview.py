@@ -9,6 +9,8 @@ from harness.clients import flow
 from harness.clients.mcp import Client
 from harness.patience import until
 
+URL = "http://127.0.0.1:18002/mcp"
+INSTANCE_SETS = (f"admind:mcp_url={URL}",)
 HOSTILE = "<img src=x onerror='__seen.canary++'> \u202etxt.exe \u200b"
 TABLE = "Show the numbers as a table"
 
@@ -39,7 +41,7 @@ def figures(world, rest):
 def test_a_fresh_installation_teaches(page):
     """The first test of the file, while there is no tool."""
     page.see("No tools yet")
-    page.see("claude mcp add --transport http mcpbox http://127.0.0.1:8002/mcp")
+    page.see("claude mcp add --transport http mcpbox " + URL)
     page.see("Ask it: make an mcpbox server")
     assert page.get("region", "Health") and not page.all("region", "Calls over time")
     assert page.js("return document.querySelector('main .empty li:last-child a').hash") == "#/approvals"

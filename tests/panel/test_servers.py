@@ -154,6 +154,33 @@ def test_a_secret_is_set_and_never_shown(page, rest, server):
     assert rest.get(f"/api/servers/{name}/secrets")[2]["items"] == []
 
 
+def test_the_secrets_of_all_servers_are_one_list(page, rest, server):
+    """A secret of another server is made there and set from the list."""
+    name, _ = server
+    other = fresh()
+    assert rest.request("POST", "/api/servers", {"name": other})[0] == 200
+    for s in (name, other):
+        assert rest.request("POST", f"/api/servers/{s}/secrets", {"key": "SHARED_NAME"})[0] == 200
+    page.go("#/secrets")
+    hrefs = {f"#/secrets/{s}/SHARED_NAME" for s in (name, other)}
+    until(lambda: hrefs <= {n.attr("href") for n in page.all("link", "SHARED_NAME")})
+    page.click("button", "New secret")
+    dialog = page.get("dialog", "New secret")
+    dialog.js("const s = this.querySelector('select'); s.value = arguments[0]; s.dispatchEvent(new Event('change', {bubbles: true}))", other)
+    page.fill("Name", "ONLY_THERE")
+    page.click("button", "Make the secret")
+    page.see("ONLY_THERE is made")
+    page.click("button", "Set the value of ONLY_THERE on " + other)
+    page.fill("New value", "a value " + secrets.token_hex(8))
+    page.all("button", "Set the value")[-1].click()
+    page.see("ONLY_THERE has its value")
+    assert rest.get(f"/api/servers/{other}/secrets/ONLY_THERE")[2]["has_value"] is True
+    assert page.axe() == []
+    page.go(f"#/secrets?server={name}")
+    page.gone("link", "ONLY_THERE")
+    assert len(page.all("link", "SHARED_NAME")) == 1
+
+
 def test_a_source_is_asked_for(page, rest, server):
     _, id = server
     page.go("#/servers/" + id)

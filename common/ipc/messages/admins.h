@@ -16,7 +16,8 @@ M(205, LOGIN_END, login_end, REQ, WEB|CTL, VAULT, OPEN, 0, "end one login, or al
 M(206, AUDIT_READ, audit_read, REQ, CTL, ADMIND, OPEN, 0, "rows of the audit chain as they were hashed") \
 M(207, AUDIT_ROWS, audit_rows, ANS, ADMIND, CTL, OPEN, IPC_BLOB_MAX, "those rows, oldest first") \
 M(208, AUDIT_CHECK, audit_check, REQ, CTL, VAULT, OPEN, 0, "are these signatures of the chain's heads ours?") \
-M(209, AUDIT_CHECKED, audit_checked, ANS, VAULT, CTL, OPEN, 0, "which are, and the newest that was signed")
+M(209, AUDIT_CHECKED, audit_checked, ANS, VAULT, CTL, OPEN, 0, "which are, and the newest that was signed") \
+M(215, AUDIT_VERIFIED, audit_verified, REQ, CTL, ADMIND, OPEN, 0, "mcpboxctl has verified the whole chain: keep the result; answered by OK or REFUSED")
 
 #define IPC_FIELDS_admin_change(F, S) \
 F(S, str, token, "login token of an administrator; empty from CTL") \
@@ -57,6 +58,13 @@ F(S, blob, rows, "common/crypto/audit_row.h: each row, and the anchors stored wi
 
 #define IPC_FIELDS_audit_check(F, S) \
 F(S, bytes, anchors, "72 bytes each: u64 row number, 32 bytes head, 32 bytes signature")
+
+#define IPC_FIELDS_audit_verified(F, S) \
+F(S, u64, rows, "number of the last row") \
+F(S, u64, anchors, "stored anchors that were read") \
+F(S, u64, anchored, "number of the newest row that has one") \
+F(S, u64, problems, "0: the chain holds") \
+F(S, u64, lines, "lines of the journal that it was compared with")
 
 #define IPC_FIELDS_audit_checked(F, S) \
 F(S, bytes, valid, "one byte an anchor, in order: 1 it is ours, 0 it is not") \

@@ -160,6 +160,30 @@ def test_a_chain_that_holds(instance):
         assert "the chain holds" in instance.ctl("audit", "verify", "--journal", "-", stdin=f.read()).stdout
 
 
+def verified(i):
+    return i.ctl_json("query", "status")["counts"]["audit_verified"]
+
+
+def test_the_result_is_kept(instance):
+    """... for the status, which the panel reads; the chain gets no row of it."""
+    rows = instance.psql("SELECT count(*) FROM mcpbox.audit_log")
+    _, v = verify(instance, "--journal", journal(instance))
+    kept = verified(instance)
+    assert kept["holds"] is True and kept["problems"] == 0
+    assert [kept[k] for k in ("rows", "anchors", "anchored_seq", "journal_lines")] == [
+        v[k] for k in ("rows", "anchors", "anchored_seq", "journal_lines")]
+    assert instance.psql("SELECT count(*) FROM mcpbox.audit_log") == rows
+    verify(instance)
+    later = verified(instance)
+    assert later["at"] > kept["at"] and later["journal_lines"] == 0
+
+
+@pytest.mark.parametrize("attack", ["UPDATE mcpbox.audit_verdict SET problems = 0", "DELETE FROM mcpbox.audit_verdict"])
+def test_the_run_time_role_writes_a_result_by_its_function_only(instance, attack):
+    with pytest.raises(RuntimeError, match="permission denied"):
+        instance.psql(attack, role="mcpbox_app")
+
+
 def test_a_journal_that_is_none(instance):
     assert instance.ctl("audit", "verify", "--journal", "/etc/passwd", check=False).returncode == 2
     assert instance.ctl("audit", "verify", "--journal", "/nonexistent", check=False).returncode == 2
@@ -227,6 +251,8 @@ def test_a_row_rewritten_with_all_that_follows(instance, owner):
     assert v["problem_count"] > 3
     text = instance.ctl("audit", "verify", check=False).stdout
     assert "THE CHAIN DOES NOT HOLD" in text
+    kept = verified(instance)
+    assert kept["holds"] is False and kept["problems"] == v["problem_count"]
 
 
 def test_a_rewrite_with_the_anchors_told_the_same(instance, owner):

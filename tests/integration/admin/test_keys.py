@@ -22,6 +22,7 @@ OPEN = {
     "read": """GET /api/servers
         GET /api/servers/{id}
         GET /api/servers/{id}/limits
+        GET /api/secrets
         GET /api/servers/{name}/secrets
         GET /api/servers/{name}/secrets/{name2}
         GET /api/modules

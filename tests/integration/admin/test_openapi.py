@@ -185,6 +185,7 @@ def test_servers_and_tools(instance, api):
     where = ("/api/servers/{name}/secrets", name)
     api.go("POST", *where, body={"key": "TOKEN", "description": "of a shop"})
     api.go("GET", *where)
+    assert name in [i["server"] for i in api.value("GET", "/api/secrets", query="?limit=200")["items"]]
     one = ("/api/servers/{name}/secrets/{name2}", name, "TOKEN")
     api.go("GET", *one)
     api.go("PATCH", *one, body={"description": "of two shops"})
@@ -234,6 +235,8 @@ def test_approvals(instance, api):
             ids[tool] = next(i["id"] for i in instance.ctl_json("approvals", "list", "--limit", "200")["items"]
                              if i["tool_id"] == tool_id)
     api.go("GET", "/api/approvals", query="?kind=tool&state=pending&limit=1")
+    api.go("GET", "/api/approvals", query="?order=newest")
+    api.go("GET", "/api/approvals", query="?order=random", status=400)
     api.go("POST", "/api/approvals/{id}/comments", ids["one"], body={"text": "what for?"})
     api.go("GET", "/api/approvals/{id}/comments", ids["one"])
     api.go("GET", "/api/approvals/{id}/diff", ids["one"])
@@ -335,6 +338,8 @@ def test_records(instance, api):
     api.go("GET", "/api/audit/export")
     some = api.value("GET", "/api/executions", query="?limit=5")["items"]
     api.go("GET", "/api/executions/{id}", some[0]["id"])
+    api.go("GET", "/api/executions", query="?hash=" + "0" * 64)
+    api.go("GET", "/api/executions", query="?hash=" + "0" * 63, status=400)
     api.go("GET", "/api/executions/stats")
     api.go("GET", "/api/executions/export")
     api.go("GET", "/api/activity")

@@ -78,6 +78,7 @@ fake_admind(struct fake *f, const char *again)
 	TAILQ_INIT(&a->serving.list);
 	verdicts_init(&a->verdicts);
 	a->node = "node";
+	a->mcp_url = "http://127.0.0.1:8002/mcp";
 	a->db = fake_db_new(a->proc.base);
 	a->check = fake_client(IPC_ROLE_CHECK);
 	a->vault = fake_client(IPC_ROLE_VAULT);

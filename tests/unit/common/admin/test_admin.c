@@ -177,6 +177,15 @@ words(void **state)
 static void
 filters(void **state)
 {
+#define HEX16 "0123456789abcdef"
+	static const struct {
+		const char *text;
+		bool ok;
+	} hashes[] = {{HEX16 HEX16 HEX16 HEX16, true},
+	    {HEX16 HEX16 HEX16 "0123456789abcde", false},
+	    {HEX16 HEX16 HEX16 HEX16 "0", false},
+	    {HEX16 HEX16 HEX16 "0123456789ABCDEF", false},
+	    {HEX16 HEX16 HEX16 "0123456789abcdeg", false}};
 	struct ipc_bytes out[ADMIN_FILTER_COUNT];
 	struct buf b;
 
@@ -189,6 +198,10 @@ filters(void **state)
 		assert_false(admin_filter_ok((enum admin_filter)i, "a\0b", 3));
 	}
 	assert_int_equal(admin_filter_find("kin", 3), -1);
+	for (size_t i = 0; i < sizeof(hashes) / sizeof(hashes[0]); i++)
+		assert_int_equal(admin_filter_ok(ADMIN_FILTER_HASH,
+				     hashes[i].text, strlen(hashes[i].text)),
+		    hashes[i].ok);
 	buf_init(&b, 4096);
 	admin_filter_put(&b, ADMIN_FILTER_KIND, "tool");
 	admin_filter_put(&b, ADMIN_FILTER_SEARCH, "two words");

@@ -24,6 +24,7 @@ const TYPING_MS = 300;
 const NOTE_SHOWN = 140;
 const STATES = ["pending", "approved", "rejected", "superseded", "expired"] as const;
 const KINDS = ["tool", "module", "network", "call"] as const;
+const ORDERS = ["oldest", "newest"] as const;
 
 function wordOf<T extends string>(query: URLSearchParams, name: string, words: readonly T[]): T | undefined {
 	return words.find(w => w === query.get(name));
@@ -82,11 +83,12 @@ export function List({query}: {query: URLSearchParams}) {
 	const t = en.approvals,
 		any = query.get("state") === "all";
 	const state = any ? undefined : (wordOf(query, "state", STATES) ?? "pending"),
-		kind = wordOf(query, "kind", KINDS);
+		kind = wordOf(query, "kind", KINDS),
+		order = wordOf(query, "order", ORDERS) ?? "oldest";
 	const search = query.get("search") || undefined,
 		tool = search ? undefined : query.get("tool") || undefined;
 	const server = search || tool ? undefined : query.get("server") || undefined;
-	const list = usePages("/api/approvals", {query: {state, kind, server, tool, search, limit: PAGE}});
+	const list = usePages("/api/approvals", {query: {state, kind, server, tool, search, order, limit: PAGE}});
 	const servers = useRead("/api/servers", {query: {limit: 200}});
 	const [picked, setPicked] = useState<ReadonlyMap<string, Item>>(new Map());
 	const reviewed = reviewedAll(),
@@ -94,7 +96,7 @@ export function List({query}: {query: URLSearchParams}) {
 	const pending = list.items.filter(i => i.state === "pending"),
 		all = pending.length > 0 && pending.every(i => picked.has(i.id));
 
-	useEffect(() => setPicked(new Map()), [state, kind, server, tool, search]);
+	useEffect(() => setPicked(new Map()), [state, kind, server, tool, search, order]);
 	useEvery(FRESH_MS, () => list.items.length <= PAGE && picked.size === 0 && list.reload());
 	const pick = (items: Item[], on: boolean) => {
 		const next = new Map(picked);
@@ -183,6 +185,12 @@ export function List({query}: {query: URLSearchParams}) {
 					value={server ?? ""}
 					onValue={v => goWords({...NONE, server: v})}
 					options={[["", t.anyServer], ...(servers.data?.items ?? []).map(s => [s.id, s.name] as const)]}
+				/>
+				<Choice
+					label={t.order}
+					value={order}
+					onValue={v => goWords({order: v === "oldest" ? null : v})}
+					options={ORDERS.map(o => [o, t.orders[o]] as const)}
 				/>
 				<WordsField label={t.toolFilter} name="tool" query={query} />
 				<WordsField label={t.searchFilter} name="search" query={query} />

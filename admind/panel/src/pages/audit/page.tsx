@@ -1,5 +1,6 @@
 /* The audit log: who changed and decided what, and what was checked of its chain. */
 import {useEffect, useState} from "preact/hooks";
+import type {Schemas} from "../../api/client";
 import {download} from "../../api/download";
 import {useAction, usePages, useRead} from "../../api/use";
 import {en} from "../../en";
@@ -166,11 +167,29 @@ function Detail({r}: {r: Row}) {
 	);
 }
 
+/* Says what the last check of the whole log found. The database keeps that word, so the command stays beside it. */
+function LastVerified({of}: {of: NonNullable<Schemas["Status"]["counts"]>["audit_verified"]}) {
+	if (of === null)
+		return (
+			<Note kind="warn">
+				<p>{t.verifiedNever}</p>
+			</Note>
+		);
+	const said = (
+		<p>
+			{t.verifiedAt} <Time at={of.at} />:{" "}
+			{of.holds ? t.verified(count(of.rows), count(of.anchors), count(of.journal_lines)) : t.verifiedNot(count(of.problems))}
+		</p>
+	);
+	return of.holds ? said : <Note kind="bad">{said}</Note>;
+}
+
 /* Says what was checked here, what the vault signed, and what neither proves. */
 function Verified({rows}: {rows: Row[]}) {
 	const [chain, setChain] = useState<Chain>(),
 		[unable, setUnable] = useState(false);
-	const counts = useRead("/api/health").data?.counts;
+	const counts = useRead("/api/health").data?.counts,
+		status = useRead("/api/status").data?.counts;
 	const which = rows.length === 0 ? "" : `${rows.length} ${rows[0]!.hash} ${rows[rows.length - 1]!.hash}`;
 
 	useEffect(() => {
@@ -212,6 +231,7 @@ function Verified({rows}: {rows: Row[]}) {
 						: t.notAllSigned(count(counts.audit_rows), count(counts.audit_not_anchored))}
 				</p>
 			) : null}
+			{status ? <LastVerified of={status.audit_verified} /> : null}
 			<p class="quiet">
 				{t.whole} <code>mcpboxctl audit verify</code>
 			</p>

@@ -40,13 +40,14 @@ function filtersOf(servers: readonly {id: string; name: string}[], query: URLSea
 		{name: "state", label: t.state, options: options(t.states, t.anyState)},
 		{name: "kind", label: t.kind, options: options(t.kinds, t.anyKind)},
 		{name: "listener", label: t.listener, options: options(t.listeners, t.anyListener)},
+		{name: "hash", label: t.hash, only: /^[0-9a-f]{64}$/, otherwise: t.hashOnly},
 		{name: "since", label: t.since, time: true},
 		{name: "until", label: t.until, time: true},
 		...(reviews
 			? [
-					server === ""
+					server === "" && !query.get("hash")
 						? {name: "search", label: t.words, only: /^.{1,255}$/, otherwise: t.long}
-						: {name: "search", label: t.words, only: /^$/, otherwise: t.wordsOrServer},
+						: {name: "search", label: t.words, only: /^$/, otherwise: server === "" ? t.wordsOrHash : t.wordsOrServer},
 				]
 			: []),
 	];
@@ -57,6 +58,7 @@ function wanted(e: Happening, words: Record<string, string>): boolean {
 	return (
 		e.type === "call" &&
 		words.state !== "open" &&
+		words.hash === undefined &&
 		(["tool", "principal", "kind", "outcome", "listener"] as const).every(
 			n => words[n] === undefined || words[n] === happeningText(e, n),
 		) &&

@@ -169,7 +169,14 @@ function Origin({e}: {e: Call}) {
 					[t.client, e.client ? <Text text={e.client} max={200} /> : null],
 					[t.protocol, e.protocol ? <Text text={e.protocol} max={60} /> : null],
 					[t.version, e.version_id ? <Version e={e} /> : null],
-					[t.hash, e.hash ? <code>{e.hash}</code> : null],
+					[
+						t.hash,
+						e.hash ? (
+							<a href={link("calls", {hash: e.hash})}>
+								<code>{e.hash}</code>
+							</a>
+						) : null,
+					],
 					[
 						t.trace,
 						e.trace_id ? (

@@ -154,18 +154,20 @@ function Tile({label, value, to, kind}: {label: string; value: string; to: strin
 	);
 }
 
-/* Draws what to do with a fresh installation. REST does not know the gateway's address, so this names the one that it has
- * unless somebody chose another. */
+/* Draws what to do with a fresh installation. The address is the one that admind's configuration names. */
 function First() {
+	const status = useRead("/api/status"),
+		url = status.data?.mcp_url;
 	return (
 		<Empty title={t.firstTitle}>
 			<ol>
 				<li>
 					{t.firstConnect}
 					<pre tabIndex={0} aria-label={t.command}>
-						claude mcp add --transport http mcpbox http://127.0.0.1:8002/mcp
+						claude mcp add --transport http mcpbox <Text text={url ?? "URL"} strict />
 					</pre>
-					<p>{t.firstPort}</p>
+					{status.data && url === null ? <p>{t.firstNoUrl}</p> : null}
+					<p>{t.firstToken}</p>
 				</li>
 				<li>{t.firstAsk}</li>
 				<li>

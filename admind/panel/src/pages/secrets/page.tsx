@@ -4,7 +4,7 @@
  */
 import {useEffect, useState} from "preact/hooks";
 import {api, type Schemas} from "../../api/client";
-import {useAction, usePages, useRead} from "../../api/use";
+import {type Paged, useAction, usePages, useRead} from "../../api/use";
 import {en} from "../../en";
 import {meAdministers} from "../../me";
 import type {PageProps} from "../../pages";
@@ -13,7 +13,7 @@ import {AskButton, Dialog} from "../../ui/dialog";
 import {Area, Choice, Field, Form, Tick} from "../../ui/form";
 import {done, doneThere, Empty, Loading, ProblemNote, State} from "../../ui/notice";
 import {Page, Part} from "../../ui/page";
-import {Facts, Table} from "../../ui/table";
+import {Facts, List, Table} from "../../ui/table";
 import {count, Text, Time} from "../../ui/text";
 
 const t = en.secrets;
@@ -24,58 +24,72 @@ export default function Secrets({rest: [server, key], query}: PageProps) {
 }
 
 function All({server}: {server: string}) {
-	const servers = usePages("/api/servers", {query: {limit: 200}}),
-		at = server || servers.items[0]?.name || "";
-	const list = useRead(at === "" ? null : "/api/servers/{name}/secrets", {path: {name: at}});
-	const [set, setSet] = useState<string>(),
+	return server === "" ? <OfAll /> : <OfOne server={server} />;
+}
+
+function OfAll() {
+	return <Listed server="" list={usePages("/api/secrets")} />;
+}
+
+function OfOne({server}: {server: string}) {
+	const {data, problem, reload} = useRead("/api/servers/{name}/secrets", {path: {name: server}});
+	const loading = data === undefined && problem === undefined;
+	return <Listed server={server} list={{items: data?.items ?? [], problem, loading, more: undefined, reload}} />;
+}
+
+/* Draws the secrets of one server, or of all ("") with their servers. */
+function Listed({server, list}: {server: string; list: Paged<Item>}) {
+	const servers = usePages("/api/servers", {query: {limit: 200}});
+	const [set, setSet] = useState<Item>(),
 		[fresh, setFresh] = useState(false);
 
-	useEffect(() => setSet(undefined), [at]);
+	useEffect(() => setSet(undefined), [server]);
 	return (
 		<Page
 			title={t.title}
 			intro={t.intro}
 			actions={
-				meAdministers() && at ? (
+				meAdministers() && servers.items.length > 0 ? (
 					<button type="button" class="primary" onClick={() => setFresh(true)}>
 						{t.new}
 					</button>
 				) : null
 			}
 		>
-			<ProblemNote problem={servers.problem ?? list.problem} again={list.reload} />
+			<ProblemNote problem={servers.problem} again={servers.reload} />
 			{servers.items.length > 0 ? (
 				<div class="filters">
 					<Choice
 						label={t.server}
-						value={at}
+						value={server}
 						onValue={v => goWords({server: v})}
-						options={servers.items.map(s => [s.name, s.name] as const)}
+						options={[["", t.allServers], ...optionsOf(servers.items, server)]}
 					/>
 				</div>
 			) : null}
-			{servers.loading || (at !== "" && list.data === undefined && !list.problem) ? (
+			{servers.loading && servers.items.length === 0 ? (
 				<Loading />
-			) : at === "" ? (
+			) : servers.items.length === 0 && !servers.problem ? (
 				<Empty title={t.noServer}>
 					<p>{t.noServerWhy}</p>
 				</Empty>
-			) : list.data && list.data.items.length === 0 ? (
-				<Empty title={t.empty}>
-					<p>{t.emptyWhy}</p>
-				</Empty>
-			) : list.data ? (
-				<Table
+			) : (
+				<List<Item>
 					label={t.title}
-					rows={list.data.items}
-					keyOf={s => s.key}
+					list={list}
+					keyOf={s => `${s.server}/${s.key}`}
+					empty={
+						<Empty title={t.empty}>
+							<p>{t.emptyWhy}</p>
+						</Empty>
+					}
 					columns={[
 						{
 							name: t.name,
 							kind: "wide",
 							cell: s => (
 								<>
-									<a href={link("secrets", at, s.key)}>
+									<a href={link("secrets", s.server, s.key)}>
 										<code>
 											<Text text={s.key} />
 										</code>
@@ -88,6 +102,18 @@ function All({server}: {server: string}) {
 								</>
 							),
 						},
+						...(server === ""
+							? [
+									{
+										name: t.server,
+										cell: (s: Item) => (
+											<a href={link("secrets", {server: s.server})}>
+												<Text text={s.server} />
+											</a>
+										),
+									},
+								]
+							: []),
 						{name: t.value, cell: s => <Value s={s} />},
 						{
 							name: t.set,
@@ -107,8 +133,8 @@ function All({server}: {server: string}) {
 											<button
 												type="button"
 												class="small"
-												aria-label={t.setLabel(s.key)}
-												onClick={() => setSet(s.key)}
+												aria-label={(s.has_value ? t.rotateLabel : t.setLabel)(server === "" ? t.onServer(s.key, s.server) : s.key)}
+												onClick={() => setSet(s)}
 											>
 												{s.has_value ? t.rotate : t.setValue}
 											</button>
@@ -118,11 +144,11 @@ function All({server}: {server: string}) {
 							: []),
 					]}
 				/>
-			) : null}
+			)}
 			{set ? (
 				<SetValue
-					server={at}
-					name={set}
+					server={set.server}
+					name={set.key}
 					onClose={() => setSet(undefined)}
 					onDone={() => {
 						setSet(undefined);
@@ -130,7 +156,7 @@ function All({server}: {server: string}) {
 					}}
 				/>
 			) : null}
-			{fresh ? <New server={at} onClose={() => setFresh(false)} onDone={list.reload} /> : null}
+			{fresh ? <New at={server} servers={servers.items} onClose={() => setFresh(false)} onDone={list.reload} /> : null}
 		</Page>
 	);
 }
@@ -164,8 +190,15 @@ function SetValue({server, name, onClose, onDone}: {server: string; name: string
 	);
 }
 
-function New({server, onClose, onDone}: {server: string; onClose: () => void; onDone: () => void}) {
-	const [key, setKey] = useState(""),
+/* Returns the servers to choose from. One that is not among the first is there by its name. */
+function optionsOf(servers: readonly {name: string}[], chosen: string): (readonly [string, string])[] {
+	const names = servers.map(s => s.name);
+	return (chosen === "" || names.includes(chosen) ? names : [...names, chosen]).map(n => [n, n] as const);
+}
+
+function New({at, servers, onClose, onDone}: {at: string; servers: readonly {name: string}[]; onClose: () => void; onDone: () => void}) {
+	const [server, setServer] = useState(at || (servers.length === 1 ? servers[0]!.name : "")),
+		[key, setKey] = useState(""),
 		[description, setDescription] = useState("");
 	const act = useAction(async () => {
 		await api.post("/api/servers/{name}/secrets", {path: {name: server}, body: {key, description}});
@@ -176,6 +209,15 @@ function New({server, onClose, onDone}: {server: string; onClose: () => void; on
 	return (
 		<Dialog title={t.new} onClose={onClose}>
 			<Form label={t.make} busy={act.busy} problem={act.problem} action={act.run} onCancel={onClose}>
+				{at === "" ? (
+					<Choice
+						label={t.server}
+						value={server}
+						onValue={setServer}
+						required
+						options={[...(server === "" ? [["", t.chooseServer] as const] : []), ...optionsOf(servers, server)]}
+					/>
+				) : null}
 				<Field label={t.name} hint={t.nameHint} value={key} onValue={setKey} required maxLength={255} autofocus />
 				<Field label={t.description} value={description} onValue={setDescription} maxLength={2000} />
 			</Form>
