@@ -20,13 +20,28 @@ problem_status(enum failure f)
 	switch (f) {
 	case FAILURE_NOT_FOUND:
 	case FAILURE_UNKNOWN_TOOL:
+	case FAILURE_UNKNOWN_PROMPT:
+	case FAILURE_UNKNOWN_RESOURCE:
+	case FAILURE_UNKNOWN_TASK:
 		return 404;
 	case FAILURE_CONFLICT:
 	case FAILURE_MISSING_GRANT: /* a module that is not recorded yet */
+	/* A person decides about the tool, or has decided. The request can
+	 * succeed once the tool's state is another (RFC 9110 section
+	 * 15.5.10). The caller has the right to call, so 403 is wrong. */
+	case FAILURE_NOT_APPROVED:
+	case FAILURE_REVOKED:
+	case FAILURE_STOPPED:
+	case FAILURE_NOT_CONFIRMED:
+	case FAILURE_CONFIRMATION_PENDING:
+	case FAILURE_UPSTREAM_CHANGED:
 		return 409;
 	case FAILURE_INVALID_ARGUMENTS:
 	case FAILURE_INVALID_PARAMS:
 	case FAILURE_LIMIT:
+	case FAILURE_BAD_CODE:
+	case FAILURE_BAD_STATE:
+	case FAILURE_BAD_CURSOR:
 		return 400;
 	default:
 		break;

@@ -85,7 +85,7 @@ def test_from_a_draft_to_a_call(instance, mcp, rest):
     failure, tried = result(draft(rest, "test_code", tool_id=tool_id, arguments={"n": 5}))
     assert failure is None and "7" in json.dumps(tried), tried
     # What is drafted serves nobody.
-    assert refused(call(rest, "own__life", n=1))[1] == "not_approved"
+    assert refused(call(rest, "own__life", n=1)) == (409, "not_approved")
     request = result(draft(rest, "request_publish", tool_id=tool_id, notes="Two is enough."))[1]["structuredContent"]["request_id"]
     _, headers, item = rest.get("/api/approvals/" + request)
     assert item["requested_by"] == "admin" and item["content"]["code"] == code, item
@@ -101,6 +101,25 @@ def test_from_a_draft_to_a_call(instance, mcp, rest):
     assert failure is None, changed
     assert {(v["change_source"], v["created_by"]) for v in rest.get("/api/versions?tool=" + tool_id)[2]["items"]} == {("manual", "admin")}
     assert result(call(rest, "own__life", n=5))[1]["content"][0]["text"] == "7", "an approved version serves until the next"
+
+
+def test_what_may_not_run_now_is_a_conflict(instance, mcp, rest):
+    """... that another state of the tool would end; a client's fault has its own status."""
+    name = flow.publish(instance, mcp, "own", "halts", CODE.format(1))
+    [row] = [t for t in rest.get("/api/tools?limit=200")[2]["items"] if t["exposed_name"] == name]
+    assert result(call(rest, name))[0] is None
+    assert rest.request("POST", f"/api/tools/{row['id']}/disable", {"reason": "odd"})[0] == 200
+    answer = call(rest, name)
+    assert refused(answer) == (409, "stopped") and answer[1]["content-type"] == "application/problem+json", answer
+    assert (answer[2]["status"], answer[2]["title"]) == (409, "Conflict")
+    assert rest.request("POST", f"/api/tools/{row['id']}/enable")[0] == 200
+    assert result(call(rest, name))[0] is None
+    assert rest.request("POST", f"/api/servers/{row['server_id']}/stop", {})[0] == 200
+    assert refused(call(rest, name)) == (409, "stopped")
+    assert rest.request("POST", f"/api/servers/{row['server_id']}/start")[0] == 200
+    assert rest.request("POST", f"/api/tools/{row['id']}/revoke", {"reason": "wrong"})[0] == 200
+    assert refused(call(rest, name)) == (409, "revoked")
+    assert refused(call(rest, "own__nothing")) == (404, "unknown_tool")
 
 
 def test_bad_input_gets_a_clear_answer(instance, mcp, rest, tool):
