@@ -5,30 +5,8 @@
 #include <seccomp.h>
 #include <stddef.h>
 
+#include "denied.h"
 #include "deny.h"
-
-/*
- * Our code, from spawn to the runners, makes none of these calls. Each call is
- * a way into the kernel or out to the host: code loading, other processes'
- * memory, tracing, keys, file handles that skip path checks, clocks,
- * whole-machine switches. They fail with EPERM, so a library that probes for a
- * call falls back and does not die. process_vm_readv is not here, because peek
- * needs it: peek alone keeps the right to use it (pool/peek/peek_confine.c).
- * The runners' own list allows neither process_vm_readv nor any call below.
- */
-static const int denied[] = {SCMP_SYS(acct), SCMP_SYS(add_key),
-    SCMP_SYS(adjtimex), SCMP_SYS(bpf), SCMP_SYS(clock_adjtime),
-    SCMP_SYS(clock_settime), SCMP_SYS(delete_module), SCMP_SYS(fanotify_init),
-    SCMP_SYS(finit_module), SCMP_SYS(init_module), SCMP_SYS(io_uring_enter),
-    SCMP_SYS(io_uring_register), SCMP_SYS(io_uring_setup), SCMP_SYS(ioperm),
-    SCMP_SYS(iopl), SCMP_SYS(kcmp), SCMP_SYS(kexec_file_load),
-    SCMP_SYS(kexec_load), SCMP_SYS(keyctl), SCMP_SYS(lookup_dcookie),
-    SCMP_SYS(modify_ldt), SCMP_SYS(name_to_handle_at),
-    SCMP_SYS(open_by_handle_at), SCMP_SYS(perf_event_open),
-    SCMP_SYS(process_vm_writev), SCMP_SYS(ptrace), SCMP_SYS(quotactl),
-    SCMP_SYS(reboot), SCMP_SYS(request_key), SCMP_SYS(setns),
-    SCMP_SYS(settimeofday), SCMP_SYS(swapoff), SCMP_SYS(swapon),
-    SCMP_SYS(syslog), SCMP_SYS(userfaultfd), SCMP_SYS(vhangup)};
 
 /* The pool speaks through socketpairs alone. Runners that are granted hosts
  * make internet sockets in empty namespaces, and peek replaces these sockets
@@ -48,10 +26,10 @@ deny_load(struct err *e)
 
 	if ((ctx = seccomp_init(SCMP_ACT_ALLOW)) == NULL)
 		return err_set(e, FAILURE_INTERNAL, "no memory for seccomp");
-	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++)
-		if (seccomp_rule_add(
-			ctx, SCMP_ACT_ERRNO(EPERM), denied[i], 0) != 0)
-			goto bad;
+	/* Our code, from spawn to the runners, makes none of these calls, and
+	 * the runners' own list allows none. */
+	if (denied_add(ctx) != 0 || denied_add_tracing(ctx) != 0)
+		goto bad;
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		if (seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EAFNOSUPPORT),
 			SCMP_SYS(socket), 1,

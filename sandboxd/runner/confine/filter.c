@@ -40,6 +40,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "denied.h"
 #include "filter.h"
 #include "filter_net.h"
 
@@ -250,12 +251,9 @@ struct rule {
 	{SCMP_SYS(call), arg, UINT64_MAX, (uint64_t)(value)}
 #define NONE_OF(call, arg, bits) {SCMP_SYS(call), arg, (uint64_t)(bits), 0}
 
-/* Flags for new namespaces, a traced child, or the caller's parent as parent.
- * clone(2) has no CLONE_NEWTIME: that bit is part of the exit signal. */
-#define CLONE_REFUSED                                                    \
-	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |   \
-	    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE | \
-	    CLONE_PARENT)
+/* Flags for new namespaces, a traced child, or the caller's parent as
+ * parent. */
+#define CLONE_REFUSED (DENIED_NAMESPACES | CLONE_PTRACE | CLONE_PARENT)
 
 /* clang-format off */
 static const struct rule judged[] = {

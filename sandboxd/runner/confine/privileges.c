@@ -18,48 +18,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "confinement.h"
 #include "runner.h"
-
-/* More capabilities than any kernel has. PR_CAPBSET_DROP fails with EINVAL
- * after the last one. */
-enum { CAPS_END = 64 };
-
-static int
-cap_set(uint64_t keep)
-{
-	struct __user_cap_header_struct head = {
-	    .version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2];
-
-	memset(data, 0, sizeof(data));
-	data[0].effective = data[0].permitted = (uint32_t)keep;
-	data[1].effective = data[1].permitted = (uint32_t)(keep >> 32);
-	return (int)syscall(SYS_capset, &head, data);
-}
 
 /* The pool's capabilities that the zygote keeps. A runner's bounding set begins
  * with these, so the runner has no others to drop. */
 static const uint64_t zygote_caps = (1ULL << CAP_SYS_ADMIN) |
     (1ULL << CAP_SETUID) | (1ULL << CAP_SETGID) | (1ULL << CAP_SETPCAP);
-
-static int
-bounding_drop(uint64_t keep)
-{
-	int cap;
-
-	for (cap = 0; cap < CAPS_END; cap++) {
-		if (keep & (1ULL << cap))
-			continue;
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == -1) {
-			if (errno == EINVAL && cap > 0)
-				break;
-			return -1;
-		}
-	}
-	return 0;
-}
 
 /*
  * Drops all capabilities but those of zygote_caps. CAP_SYS_ADMIN is needed for
@@ -69,7 +35,7 @@ bounding_drop(uint64_t keep)
 int
 privileges_zygote(struct err *err)
 {
-	if (bounding_drop(zygote_caps) == -1 || cap_set(zygote_caps) == -1)
+	if (caps_bound(zygote_caps) == -1 || caps_set(zygote_caps) == -1)
 		return err_sys(err, FAILURE_INTERNAL, "capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1)
@@ -132,41 +98,13 @@ privileges_ids(struct runner *r)
 	return 0;
 }
 
-/* Drops all capabilities, then reads all five sets back. A capability that
- * stayed for any reason ends the runner here. */
+/* Drops all capabilities and reads the sets back. A capability that stayed for
+ * any reason ends the runner here. */
 int
 privileges_drop(struct runner *r)
 {
-	struct __user_cap_header_struct head = {
-	    .version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[2];
-	int cap, held;
-
 	(void)r;
-	if (cap_set(0) == -1)
-		return -1;
-	memset(data, 0xff, sizeof(data));
-	if (syscall(SYS_capget, &head, data) == -1)
-		return -1;
-	if ((data[0].effective | data[0].permitted | data[0].inheritable |
-		data[1].effective | data[1].permitted | data[1].inheritable) !=
-	    0)
-		goto held;
-	for (cap = 0; cap < CAPS_END; cap++) {
-		held = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
-		if (held == -1)
-			break;
-		if (held != 0)
-			goto held;
-		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) !=
-		    0)
-			goto held;
-	}
-	return 0;
-held:
-	errno = EPERM;
-	return -1;
+	return caps_none();
 }
 
 /* Makes us not dumpable. Then /proc/self does not belong to the call's uid, and
