@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 #: Folders below the top ones that have a row of their own.
-APART = {"admind": ("check", "ctl", "http", "vault"), "sandboxd": ("egress", "pool", "runner", "spawn", "store"),
+APART = {"admind": ("check", "ctl", "http", "vault"), "sandboxd": ("egress", "local", "pool", "runner", "spawn", "store"),
          "docs": ("decisions",)}
 #: A program writes these.
 WRITTEN = ("docs/FULL-RUN.md",)

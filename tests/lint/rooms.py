@@ -20,7 +20,7 @@ PRODUCT = ("admind", "common", "gatewayd", "sandboxd")
 SHOWN, SHOWN_TESTS = (".c", ".h", "meson.build"), (".c", ".h", ".py", "meson.build")
 #: Folders of admind and sandboxd that are processes of their own.
 APART = {"admind": ("check", "ctl", "http", "vault"),
-         "sandboxd": ("egress", "pool", "runner", "spawn", "store")}
+         "sandboxd": ("egress", "local", "pool", "runner", "spawn", "store")}
 FILES_MAX, LINES_MAX, CIRCLE_MAX = 25, 150, 13
 
 FOLDERS_OVER = {}

@@ -16,7 +16,7 @@ DAEMONS = """mcpbox-admind mcpbox-admind-check mcpbox-admind-http mcpbox-admind-
 CONF = """admind admind-check admind-http admind-vault egress gatewayd-local
     gatewayd-tunnel mcpboxctl sandboxd sandboxd-spawn sandboxd-store""".split()
 PAGES = [*(f"man8/{d}.8.gz" for d in DAEMONS), "man1/mcpboxctl.1.gz",
-         "man1/mcpbox-stdio.1.gz", "man5/mcpbox.conf.5.gz", "man7/mcpbox.7.gz"]
+         "man1/mcpbox-run.1.gz", "man1/mcpbox-stdio.1.gz", "man5/mcpbox.conf.5.gz", "man7/mcpbox.7.gz"]
 
 
 def units():
@@ -39,7 +39,9 @@ WORKER = ("README.md", "package.json", "package-lock.json", "tsconfig.json", "cl
 
 def test_every_file_is_meant_to_be_there(package):
     wanted = {f"/usr/libexec/mcpbox/{d}" for d in DAEMONS}
-    wanted |= {"/usr/bin/mcpboxctl", "/usr/bin/mcpbox-stdio", "/usr/share/mcpbox/roles.sql",
+    wanted |= {"/usr/bin/mcpboxctl", "/usr/bin/mcpbox-stdio", "/usr/bin/mcpbox-run",
+               "/usr/share/mcpbox/roles.sql", "/usr/share/mcpbox/run/npm", "/usr/share/mcpbox/run/python",
+               "/usr/share/bash-completion/completions/mcpbox-run",
                "/usr/share/bash-completion/completions/mcpboxctl",
                "/usr/share/zsh/vendor-completions/_mcpboxctl",
                "/usr/lib/sysusers.d/mcpbox.conf", "/usr/lib/tmpfiles.d/mcpbox.conf",

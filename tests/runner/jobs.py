@@ -284,7 +284,8 @@ def bench(ctx):
 
 #: Folders whose files go to several workers: (folder, workers, limit, npm packages).
 SEVERAL = (("database", 2, 1500, None), ("integration", 3, 4000, None), ("defects", 2, 1500, None),
-           ("egress", 2, 2000, "egress"), ("probes", 2, 1500, None), ("kill", 2, 2000, None))
+           ("egress", 2, 2000, "egress"), ("probes", 2, 1500, None), ("local", 2, 1500, None),
+           ("kill", 2, 2000, None))
 
 
 #: Seconds of what takes long, until docs/FULL-RUN.md has them: for the order and for
@@ -292,7 +293,7 @@ SEVERAL = (("database", 2, 1500, None), ("integration", 3, 4000, None), ("defect
 GUESSED = {"build release": 150, "build sanitised": 200, "build package": 120, "lint clang-tidy": 450,
            "lint cppcheck": 60, "unit sanitised": 60, "fuzz": 150, "wire": 100, "database": 180,
            "database large": 150, "integration": 900, "integration alone": 100, "defects": 140,
-           "egress": 160, "probes": 220, "kill": 300, "quickstart": 100,
+           "egress": 160, "probes": 220, "local": 60, "kill": 300, "quickstart": 100,
            "tidy": 450, "reproducible": 100, "wire-long": 650, "debian13": 130, "systemd suites": 30,
            "systemd machine": 70, "build guest packages bookworm": 120, "build guest packages trixie": 250,
            "vm bookworm": 900, "vm trixie": 900, "guest bookworm": 120, "guest trixie": 120, "root trixie": 130,
@@ -429,6 +430,6 @@ def part_of_path(path):
         if fnmatch.fnmatchcase(path, pattern):
             return part
     m = re.match(r"tests/(\w+)(/|$)", path)
-    names = ("wire", "schema", "database", "integration", "defects", "egress", "probes", "kill", "clients",
+    names = ("wire", "schema", "database", "integration", "defects", "egress", "probes", "local", "kill", "clients",
              "conformance", "quickstart", "package", "runner", "systemd", "soak", "browser", "panel")
     return m[1] if m and m[1] in names else None

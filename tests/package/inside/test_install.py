@@ -128,10 +128,10 @@ def test_each_default_line_is_a_valid_line(installed, name, tmp_path):
 
 def test_programs_find_their_libraries(installed):
     for path in [*pathlib.Path("/usr/libexec/mcpbox").iterdir(), pathlib.Path("/usr/bin/mcpboxctl"),
-                 pathlib.Path("/usr/bin/mcpbox-stdio")]:
+                 pathlib.Path("/usr/bin/mcpbox-stdio"), pathlib.Path("/usr/bin/mcpbox-run")]:
         assert "not found" not in run("ldd", str(path)).stdout, path
     assert run("mcpboxctl", "--version").stdout.startswith("mcpboxctl ")
-    for program in ("mcpboxctl", "mcpbox-stdio"):
+    for program in ("mcpboxctl", "mcpbox-stdio", "mcpbox-run"):
         assert run(program, "--help").stdout.startswith(f"usage: {program} ")
 
 
