@@ -230,6 +230,7 @@ main(int argc, char **argv)
 	    .gone = routes_gone,
 	    .refused = parser_refused,
 	    .answering = answering,
+	    .large = routes_large,
 	};
 	static const struct confine_spec confinement = {
 	    .process = "admind-http",
@@ -264,6 +265,8 @@ main(int argc, char **argv)
 	limits.idle_ms = (uint64_t)conf_int(proc.conf, "idle_timeout");
 	limits.head_max = HTTP_HEAD_MAX;
 	limits.body_max = WEB_BODY_MAX;
+	limits.large_max = WEB_LARGE_MAX;
+	limits.large_at_once = WEB_LARGE_AT_ONCE;
 	limits.quiet_ms = QUIET_MS;
 	if (metrics_load(&web, conf_str(proc.conf, "metrics_token_file"), &e) <
 	    0)

@@ -118,6 +118,31 @@ routes_find(enum http1_method method, const char *path, char *allow, size_t len,
 	return found;
 }
 
+/* Tells whether bodies over WEB_BODY_MAX may come here. All of these routes
+ * take a login, and no script's key. */
+static bool
+takes_large(const struct route *route)
+{
+	return route->handler == drafts_post || route->handler == calls_post ||
+	    route->handler == openapi_post;
+}
+
+/* Goes on with a request that may be done: lets its large body in, or handles
+ * it. The request comes again once the body is here, and the login is judged
+ * again. */
+static void
+go_on(struct call *c)
+{
+	struct httpd_req *req = c->req;
+
+	if (!c->large) {
+		c->route->handler(c);
+		return;
+	}
+	call_free(c);
+	httpd_take_body(req);
+}
+
 /* Goes on with a write whose key may do it. */
 static void
 key_known(struct call *c, struct ipc_frame *f)
@@ -126,7 +151,7 @@ key_known(struct call *c, struct ipc_frame *f)
 		problem_send(c, FAILURE_INTERNAL,
 		    "admind's answer was unreadable", NULL);
 	else
-		c->route->handler(c);
+		go_on(c);
 }
 
 /*
@@ -161,11 +186,11 @@ login_known(struct call *c, struct ipc_frame *f)
 		    NULL);
 		return;
 	}
-	c->route->handler(c);
+	go_on(c);
 }
 
-void
-routes_request(struct httpd_req *req, void *arg)
+static void
+begin(struct httpd_req *req, void *arg, bool large)
 {
 	const struct http1_request *r = httpd_request(req);
 	struct ipc_whoami who = {0};
@@ -180,6 +205,7 @@ routes_request(struct httpd_req *req, void *arg)
 	}
 	c->web = arg;
 	c->req = req;
+	c->large = large;
 	httpd_set_data(req, c);
 
 	route = routes_find(r->method, r->path, allow, sizeof(allow), c->id);
@@ -210,6 +236,11 @@ routes_request(struct httpd_req *req, void *arg)
 		return;
 	}
 	c->route = route;
+	if (large && !takes_large(route)) {
+		problem_send(c, FAILURE_TOO_LARGE, "body is too large",
+		    "Send at most 32 KiB to this address.");
+		return;
+	}
 	if (route->access == ACCESS_CALLBACK) {
 		route->handler(c);
 		return;
@@ -232,6 +263,31 @@ routes_request(struct httpd_req *req, void *arg)
 		return;
 	}
 	route->handler(c);
+}
+
+void
+routes_request(struct httpd_req *req, void *arg)
+{
+	begin(req, arg, false);
+}
+
+/*
+ * Judges a request whose body is larger than WEB_BODY_MAX, from its head alone.
+ *
+ * Any program of this machine may connect, up to max_connections times. If each
+ * connection could make this process hold a megabyte, strangers could fill the
+ * memory in which logins are judged. So for a stranger the process holds no
+ * more than WEB_BODY_MAX, as before: a large body stays in the kernel's buffers
+ * until the vault has said that the login lives, and has its fresh proof where
+ * the route needs one. The vault's answer takes a moment that a stranger can't
+ * prolong. Then at most WEB_LARGE_AT_ONCE bodies come in, each within
+ * body_timeout. A logged-in person can send that many slowly. That keeps large
+ * bodies of other people out, but no other request.
+ */
+void
+routes_large(struct httpd_req *req, void *arg)
+{
+	begin(req, arg, true);
 }
 
 void

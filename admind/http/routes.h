@@ -8,6 +8,8 @@
 
 /* Takes every complete request. */
 void routes_request(struct httpd_req *, void *web);
+/* Judges a request by its head: lets its large body in, or refuses it. */
+void routes_large(struct httpd_req *, void *web);
 /* Notes that the client closed early: the answer that arrives later is
  * dropped. */
 void routes_gone(struct httpd_req *, void *web);

@@ -39,10 +39,11 @@ struct http1 {
 	struct buf head; /* the head; strings of req point into it */
 	struct buf body;
 	size_t body_max;
-	size_t line;     /* bytes of the request line so far */
-	bool in_line;    /* the end of the request line was not yet seen */
-	size_t left;     /* bytes still to come of the body or chunk */
-	unsigned digits; /* digits of this chunk's size so far */
+	size_t large_max; /* longest Content-Length; >= body_max */
+	size_t line;      /* bytes of the request line so far */
+	bool in_line;     /* the end of the request line was not yet seen */
+	size_t left;      /* bytes still to come of the body or chunk */
+	unsigned digits;  /* digits of this chunk's size so far */
 	struct http1_request req;
 	int status; /* set in S_ERROR */
 	const char *why;
@@ -58,7 +59,7 @@ http1_new(size_t head_max, size_t body_max)
 		return NULL;
 	buf_init(&h->head, head_max);
 	buf_init(&h->body, body_max);
-	h->body_max = body_max;
+	h->body_max = h->large_max = body_max;
 	h->in_line = true;
 	return h;
 }
@@ -74,16 +75,33 @@ http1_free(struct http1 *h)
 }
 
 void
+http1_set_large(struct http1 *h, size_t max)
+{
+	h->large_max = max;
+}
+
+bool
+http1_is_large(const struct http1 *h)
+{
+	return h->state == S_BODY && h->left > h->body_max;
+}
+
+void
+http1_take_large(struct http1 *h)
+{
+	h->body.max = h->large_max;
+}
+
+void
 http1_reset(struct http1 *h)
 {
-	size_t max = h->body.max;
-
 	buf_clear(&h->head);
 	if (h->body.cap > BODY_KEEP) {
 		buf_free(&h->body);
-		buf_init(&h->body, max);
+		buf_init(&h->body, h->body_max);
 	} else {
 		buf_clear(&h->body);
+		h->body.max = h->body_max;
 	}
 	http1_head_clear(&h->req);
 	h->state = S_HEAD;
@@ -152,7 +170,7 @@ head_done(struct http1 *h)
 	int status;
 
 	status = http1_head_parse(
-	    (char *)h->head.p, h->head.len, h->body_max, &h->req, &f, &why);
+	    (char *)h->head.p, h->head.len, h->large_max, &h->req, &f, &why);
 	if (status != 0) {
 		http1_head_clear(&h->req);
 		return refuse(h, status, why);
@@ -309,6 +327,10 @@ http1_feed(struct http1 *h, const uint8_t *p, size_t n, size_t *used)
 		/* Bytes of the body and ordinary bytes of the head are taken in
 		 * runs, all others one by one. */
 		if (h->state == S_BODY || h->state == S_DATA) {
+			if (h->left > h->body.max - h->body.len) {
+				*used = i;
+				return refuse(h, 413, "body is too large");
+			}
 			k = n - i < h->left ? n - i : h->left;
 			if (take(h, p + i, k) < 0) {
 				*used = i;

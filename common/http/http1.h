@@ -67,6 +67,14 @@ struct http1; /* parser state of one connection */
 
 struct http1 *http1_new(size_t head_max, size_t body_max);
 void http1_free(struct http1 *);
+/* Lets a Content-Length over body_max, of up to `max`, through as far as
+ * HTTP1_HEAD_DONE. The body itself is refused with 413 unless http1_take_large
+ * allows it. Chunked bodies keep body_max. */
+void http1_set_large(struct http1 *, size_t max);
+/* After HTTP1_HEAD_DONE: tells whether the Content-Length exceeds body_max. */
+bool http1_is_large(const struct http1 *);
+/* Lets this request's large body in. */
+void http1_take_large(struct http1 *);
 /* Consumes at most n bytes, up to the next event. *used is the number of bytes
  * consumed. */
 enum http1_event http1_feed(

@@ -104,6 +104,10 @@ httpd_count_body(struct httpd_req *r)
 
 	h->held += now - r->held;
 	r->held = now;
+	if (now == 0 && r->large && r->state != HTTPD_BODY) {
+		r->large = false;
+		h->large--;
+	}
 	return now == 0 || h->limits.bodies_max == 0 ||
 	    h->held <= h->limits.bodies_max;
 }
@@ -198,6 +202,11 @@ httpd_set_state(struct httpd_req *r, enum httpd_state s)
 
 	r->state = s;
 	httpd_admit_idle(r, s == HTTPD_IDLE);
+	if (r->judged && s != HTTPD_ANSWER) {
+		r->judged = false;
+		if (event_add(r->readable, NULL) < 0)
+			httpd_kill_later(r);
+	}
 	switch (s) {
 	case HTTPD_IDLE:
 		r->data = NULL;
@@ -389,6 +398,8 @@ httpd_accept(struct httpd *h, int fd, const struct sockaddr *sa)
 	r->readable =
 	    event_new(h->base, fd, EV_READ | EV_PERSIST, httpd_read_cb, r);
 	r->parser = http1_new(h->limits.head_max, h->limits.body_max);
+	if (r->parser != NULL && h->limits.large_max > 0)
+		http1_set_large(r->parser, h->limits.large_max);
 	if (r->bev == NULL || r->timer == NULL || r->later == NULL ||
 	    r->parser == NULL || r->readable == NULL ||
 	    event_add(r->readable, NULL) < 0) {
@@ -465,6 +476,7 @@ serve(struct event_base *base, int fd, bool listening, bool unix_socket,
 	struct httpd *h;
 
 	assert(handlers->request != NULL);
+	assert(limits->large_max == 0 || handlers->large != NULL);
 	if (unix_socket && limits->proxy_from != NULL) {
 		close(fd);
 		err_set(err, FAILURE_INVALID_PARAMS,

@@ -31,6 +31,10 @@ struct httpd_limits {
 	 * with a PROXY header of version 2, and no other client is served.
 	 * NULL: clients connect directly. Outlives the server. */
 	const struct proxyv2_from *proxy_from;
+	/* Longest body that handlers.large, which must not be NULL then, may
+	 * let in; 0: body_max. The number of such bodies held at once. */
+	size_t large_max;
+	unsigned large_at_once;
 };
 
 struct httpd_handlers {
@@ -49,6 +53,9 @@ struct httpd_handlers {
 	/* Called before each answer is written, refusals included, to make the
 	 * httpd_header calls that all answers need. May be NULL. */
 	void (*answering)(struct httpd_req *, void *arg);
+	/* Called before a body over body_max is read. The owner must call
+	 * httpd_take_body or (it ends the connection) httpd_reply. */
+	void (*large)(struct httpd_req *, void *arg);
 };
 
 /* Returns how many connections the process can have, at least 1 and at most
@@ -109,6 +116,10 @@ const struct http1_request *httpd_request(const struct httpd_req *);
 const char *httpd_source(const struct httpd_req *);
 void *httpd_data(const struct httpd_req *);
 void httpd_set_data(struct httpd_req *, void *);
+
+/* Lets in the body of a request that handlers.large has, and forgets its data.
+ * Answers 503 if large_at_once are held. May free the request. */
+void httpd_take_body(struct httpd_req *);
 
 /* Adds a field to the answer to come; copies name and value. Neither may have
  * CR, LF or NUL (asserted). */

@@ -93,6 +93,8 @@ struct httpd_req { /* = one connection; it has one request at a time */
 	bool slow;          /* httpd_stream_write returned false */
 	bool first;         /* no whole request came yet */
 	bool sse;           /* the stream takes comments */
+	bool judged;        /* its large body waits for the owner; unread */
+	bool large;         /* is counted in httpd.large */
 	bool lean;          /* a long stream: no parser, input is dropped */
 	size_t lingered;
 	size_t held;       /* the body's bytes, as counted in httpd.held */
@@ -116,6 +118,7 @@ struct httpd {
 	struct table sources;
 	unsigned count, extra, lean;  /* extra: not in count; lean: in count */
 	size_t held;                  /* bytes of bodies, all connections */
+	unsigned large;               /* large bodies that were let in */
 	struct buf head;              /* head of the answer being written */
 	uint8_t in[HTTPD_READ_CHUNK]; /* the bytes just read */
 	bool unix_socket, inherited;

@@ -58,6 +58,61 @@ dispatch(struct httpd_req *r, bool more)
 		event_active(r->later, EV_TIMEOUT, 1);
 }
 
+/* Tells the client that its body may come. 100 (Continue) is sent once, and
+ * only if the client waits for it (RFC 9110 section 10.1.1). more: input is
+ * here. */
+static void
+invite(struct httpd_req *r, bool more)
+{
+	if (http1_request(r->parser)->expect_continue && !more)
+		bufferevent_write(r->bev, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+}
+
+/*
+ * Asks the owner whether a large body may come. Until the owner has decided,
+ * nothing is read from the socket, so the body waits in the kernel, which stops
+ * the sender. The process holds a head and the bytes of one recv(2), as for any
+ * other request.
+ */
+static void
+judge(struct httpd_req *r)
+{
+	r->keep_alive = false; /* an answer now leaves the body unread */
+	r->head_only = http1_request(r->parser)->method == HTTP1_HEAD;
+	httpd_set_state(r, HTTPD_ANSWER);
+	r->judged = true;
+	event_del(r->readable);
+	r->in_callback = true;
+	r->h->handlers.large(r, r->h->arg);
+	r->in_callback = false;
+}
+
+void
+httpd_take_body(struct httpd_req *r)
+{
+	struct httpd *h = r->h;
+	bool inside = r->in_callback;
+
+	r->data = NULL;
+	if (r->state == HTTPD_DEAD)
+		return;
+	httpd_set_state(r, HTTPD_BODY);
+	if (r->state == HTTPD_DEAD)
+		return;
+	if (h->large >= h->limits.large_at_once) {
+		httpd_answer_refusal(
+		    r, 503, "too many large bodies are arriving at once");
+		return;
+	}
+	h->large++;
+	r->large = true;
+	http1_take_large(r->parser);
+	httpd_set_timer(r, h->limits.body_ms);
+	invite(r, waiting(r) > 0);
+	if (!inside) /* else feed()'s caller reads on */
+		httpd_read_waiting(r);
+}
+
 /* Feeds the parser n bytes, up to the end of one request. behind: number of
  * bytes that wait after these n. Returns how many bytes the parser took. */
 static size_t
@@ -90,13 +145,12 @@ feed(struct httpd_req *r, const uint8_t *p, size_t n, size_t behind)
 			return at;
 		case HTTP1_HEAD_DONE:
 			at += used;
+			if (http1_is_large(r->parser)) {
+				judge(r);
+				return at;
+			}
 			httpd_set_state(r, HTTPD_BODY);
-			/* 100 (Continue) is sent once, and only if the client
-			 * waits for it (RFC 9110 section 10.1.1). */
-			if (http1_request(r->parser)->expect_continue &&
-			    at == n && behind == 0)
-				bufferevent_write(r->bev,
-				    "HTTP/1.1 100 Continue\r\n\r\n", 25);
+			invite(r, n - at + behind > 0);
 			break;
 		case HTTP1_DONE:
 			at += used;

@@ -41,7 +41,6 @@ problem_status(enum failure f)
 	case FAILURE_LIMIT:
 	case FAILURE_BAD_CODE:
 	case FAILURE_BAD_STATE:
-	case FAILURE_BAD_CURSOR:
 		return 400;
 	default:
 		break;

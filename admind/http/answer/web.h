@@ -26,6 +26,12 @@ enum {
 	/* A login form has at most two passwords of 128 characters. A refusal
 	 * has a reason of 2000. Either fits many times, even if escaped. */
 	WEB_BODY_MAX = 32 * 1024,
+	/* A draft, a call and an OpenAPI document are the arguments of a call,
+	 * which a client may send to /mcp, and some members beside them. */
+	WEB_LARGE_MAX = ARGUMENTS_MAX + WEB_BODY_MAX,
+	/* People send such bodies one after another. So this many are enough,
+	 * and hold 9 MiB at most. */
+	WEB_LARGE_AT_ONCE = 8,
 	/* Enough for a page of a list, for a version, or for the vault's
 	 * slowest answer, which waits for a queue of Argon2 hashes. */
 	WEB_TIMEOUT_MS = 15000,
@@ -111,6 +117,7 @@ struct call {
 	void (*work_free)(void *);
 	bool takes_refusals; /* `then` gets REFUSED, too */
 	bool slow;           /* an answer may take WEB_SLOW_MS */
+	bool large;          /* the body is not here yet: routes_large */
 	/* Cache-Control of a file of the panel, set when it is sent; NULL: the
 	 * answer is data. */
 	const char *cache;

@@ -2,8 +2,8 @@
  * POST /api/servers/{id}/openapi {"document": {...}, "base_url": URL,
  * "operations": [names]}: imports operations as tools, each a request in the
  * queue. The document's members are passed on unread; admind-check reads them.
- * A body here has 32 KiB at most: mcpboxctl and mcpbox_import_openapi take
- * larger documents.
+ * A body has WEB_LARGE_MAX bytes at most, as mcpbox_import_openapi's. mcpboxctl
+ * takes larger documents.
  */
 #include <json-c/json.h>
 

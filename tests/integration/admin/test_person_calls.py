@@ -2,6 +2,7 @@
 as a client's, and no way around an approval, a proof or a role."""
 import json
 import secrets
+import socket
 import threading
 
 import pytest
@@ -293,3 +294,91 @@ def test_a_revoked_tool_is_not_called(instance, mcp, rest):
     [row] = [t for t in rest.get("/api/tools?limit=200")[2]["items"] if t["exposed_name"] == name]
     assert rest.request("POST", f"/api/tools/{row['id']}/revoke", {"reason": "gone"})[0] == 200
     assert refused(call(rest, name, n=1))[1] == "revoked"
+
+
+def head(instance, path, length, more=()):
+    """(a connection, the answer to a head alone or None): no byte of the body is sent."""
+    c = socket.create_connection(instance.address("admind-http"), timeout=patience(30))
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", f"Content-Length: {length}", *more]
+    c.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+    return c
+
+
+def answer_of(c):
+    """(status, problem) of the one answer that ends the connection."""
+    text = b""
+    while data := c.recv(65536):
+        text += data
+    c.close()
+    first, _, rest = text.partition(b"\r\n\r\n")
+    return int(first.split()[1]), json.loads(rest)
+
+
+def credentials(rest):
+    return ("Cookie: " + rest.cookie, "X-CSRF-Token: " + rest.csrf)
+
+
+@pytest.mark.parametrize("size", [40_000, 99_000])
+def test_a_draft_may_be_as_long_as_a_clients(instance, mcp, rest, tool, size):
+    """Code of up to 100,000 bytes, of which JSON makes more."""
+    mark = secrets.token_hex(4)
+    code = f"# {mark}\n" + "# \"\\\t\n" * ((size - 60) // 6) + "def main() -> int:\n    return 1\n"
+    assert size - 100 < len(code) <= size and len(json.dumps(code)) > 32 * 1024 * size // 40_000
+    server = next(s["id"] for s in mcp.manage("mcpbox_list_servers")["servers"] if s["name"] == "own")
+    failure, made = result(draft(rest, "create_tool", server_id=server, name="long" + mark, description="Long.", python_code=code))
+    assert failure is None and not made.get("isError"), made
+    shown = rest.get(f"/api/tools/{made['structuredContent']['id']}/versions/1")[2]
+    assert code in json.dumps(shown) or mark in json.dumps(shown)
+    # the longest code is the same as a client's
+    failure, made = result(draft(rest, "validate_code", code="#" * 100_001 + "\n"))
+    assert failure == "limit" or failure == "invalid_arguments" or made.get("structuredContent", {}).get("valid") is False, made
+
+
+def test_a_call_may_have_long_arguments(instance, mcp, rest):
+    name = flow.publish(instance, mcp, "own", "measures", "def main(text: str) -> int:\n    return len(text)\n")
+    assert result(call(rest, name, text="x" * 500_000))[1]["content"][0]["text"] == "500000"
+
+
+def test_a_large_body_waits_for_the_login(instance, rest, tool):
+    """Nothing of the body was sent, and the answer is there: who has no login, or no proof, is not read."""
+    half = credentials(rest)
+    # a half of the same form that is another's
+    other = [h[:-20] + ("A" if h[-20] != "A" else "B") + h[-19:] for h in half]
+    for more in ((), (half[0],), (half[1],), (other[0], half[1]), (half[0], other[1])):
+        status, problem = answer_of(head(instance, "/api/drafts", 500_000, more))
+        assert (status, problem["failure_mode"]) == (401, "unauthenticated"), more
+    status, problem = answer_of(head(instance, "/api/drafts", 500_000, ("Authorization: Bearer mbk_" + "a" * 43,)))
+    assert status in (401, 403), problem
+    status, problem = answer_of(head(instance, "/api/drafts", 500_000, (*half, "Origin: http://evil.example")))
+    assert (status, problem["failure_mode"]) == (403, "forbidden_origin")
+    status, problem = answer_of(head(instance, "/api/calls", 500_000, credentials(stale(instance))))
+    assert (status, problem["failure_mode"]) == (403, "proof_required")
+
+
+@pytest.mark.parametrize("path", ["/api/servers", "/api/login", "/api/password", "/api/approvals/bulk"])
+def test_other_routes_take_no_large_body(instance, rest, path):
+    status, problem = answer_of(head(instance, path, 33_000, credentials(rest)))
+    assert (status, problem["failure_mode"]) == (413, "too_large") and problem["fix"]
+
+
+def test_bodies_over_the_largest_are_refused(instance, rest):
+    for length in (1024 * 1024 + 32 * 1024 + 1, 9_999_999, 10_000_000):
+        status, problem = answer_of(head(instance, "/api/drafts", length, credentials(rest)))
+        assert (status, problem["failure_mode"]) == (413, "too_large"), length
+    body = b'{"name": "validate_code", "arguments": {"code": ""}}'.ljust(1024 * 1024 + 32 * 1024)
+    assert rest.request("POST", "/api/drafts", body)[0] == 200
+
+
+def test_eight_large_bodies_come_at_once(instance, rest):
+    """... and a ninth is told to come again; all else is served."""
+    begun = []
+    for _ in range(8):
+        c = head(instance, "/api/drafts", 100_000, (*credentials(rest), "Expect: 100-continue"))
+        assert c.recv(64).startswith(b"HTTP/1.1 100 ")
+        begun.append(c)
+    status, problem = answer_of(head(instance, "/api/drafts", 100_000, credentials(rest)))
+    assert (status, problem["failure_mode"]) == (503, "busy") and problem["retry_after_ms"] == 1000
+    assert result(draft(rest, "validate_code", code="def main() -> int:\n    return 1\n"))[0] is None
+    for c in begun:
+        c.close()
+    until(lambda: draft(rest, "validate_code", code="#" * 50_000 + "\n")[0] == 200)

@@ -217,6 +217,7 @@ serve(int report)
 	    .request = routes_request,
 	    .gone = routes_gone,
 	    .answering = answering,
+	    .large = routes_large,
 	};
 	static const struct ipc_handlers vault = {.message = vault_message},
 					 admind = {.message = admind_message},
@@ -227,7 +228,9 @@ serve(int report)
 	    .body_ms = 5000,
 	    .idle_ms = 5000,
 	    .head_max = 32768,
-	    .body_max = WEB_BODY_MAX};
+	    .body_max = WEB_BODY_MAX,
+	    .large_max = WEB_LARGE_MAX,
+	    .large_at_once = WEB_LARGE_AT_ONCE};
 	static struct web web;
 	struct event_base *base = event_base_new();
 	uid_t me = getuid();

@@ -441,7 +441,6 @@ statuses(void **state)
 	assert_int_equal(problem_status(FAILURE_STOPPED), 409);
 	assert_int_equal(problem_status(FAILURE_CONFIRMATION_PENDING), 409);
 	assert_int_equal(problem_status(FAILURE_UNKNOWN_RESOURCE), 404);
-	assert_int_equal(problem_status(FAILURE_BAD_CURSOR), 400);
 	assert_int_equal(problem_status(FAILURE_HASH_MISMATCH), 412);
 	assert_int_equal(problem_status(FAILURE_HASH_REQUIRED), 428);
 	assert_int_equal(problem_status(FAILURE_BAD_LOGIN), 401);

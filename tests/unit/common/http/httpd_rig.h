@@ -19,8 +19,12 @@ static char address[64];
 static struct httpd_req *waiting; /* the request of /wait */
 static unsigned served, gone, drained;
 static char last_body[64];
-static char kept[3 * 1024 * 1024];             /* the body of /kept */
-static uint64_t first_ms = 200, idle_ms = 250; /* for start() */
+static char kept[3 * 1024 * 1024];               /* the body of /kept */
+static uint64_t first_ms = 200, idle_ms = 250;   /* for start() */
+static size_t body_max = 1024 * 1024, large_max; /* likewise */
+/* Large bodies: the number of questions about them, and the answer. */
+static unsigned asked;
+static enum { LARGE_LATER, LARGE_TAKE, LARGE_REFUSE } large_how;
 
 static void
 on_request(struct httpd_req *r, void *arg)
@@ -76,22 +80,39 @@ on_gone(struct httpd_req *r, void *arg)
 		waiting = NULL;
 }
 
+static void
+on_large(struct httpd_req *r, void *arg)
+{
+	(void)arg;
+	asked++;
+	assert_int_equal(httpd_request(r)->body_len, 0);
+	if (large_how == LARGE_TAKE)
+		httpd_take_body(r);
+	else if (large_how == LARGE_REFUSE)
+		httpd_reply(r, 401, "text/plain", "who?", 4);
+	else
+		waiting = r;
+}
+
 static inline void
 start(unsigned connections, unsigned per_source)
 {
-	static const struct httpd_handlers h = {on_request, on_gone, NULL};
+	static const struct httpd_handlers h = {
+	    on_request, on_gone, NULL, NULL, on_large};
 	struct httpd_limits l = {.connections = connections,
 	    .connections_per_source = per_source,
 	    .header_ms = first_ms,
 	    .body_ms = 300,
 	    .idle_ms = idle_ms,
 	    .head_max = 8192,
-	    .body_max = 1024 * 1024,
+	    .body_max = body_max,
 	    .bodies_max = 2 * 1024 * 1024,
-	    .quiet_ms = 60};
+	    .quiet_ms = 60,
+	    .large_max = large_max,
+	    .large_at_once = 2};
 	struct err err;
 
-	served = gone = drained = 0;
+	served = gone = drained = asked = 0;
 	waiting = NULL;
 	base = event_base_new();
 	assert_non_null(base);

@@ -12,7 +12,7 @@ import {Text} from "../../ui/text";
 const t = en.servers;
 const AUTH = ["none", "bearer", "header", "oauth"] as const;
 /* The body of a request holds a document of this size. */
-const DOCUMENT_MAX = 32768;
+const DOCUMENT_MAX = 1_048_576;
 type Auth = (typeof AUTH)[number];
 
 export function Ask({id}: {id: string}) {
