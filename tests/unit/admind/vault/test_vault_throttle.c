@@ -247,7 +247,7 @@ strangers_wait(void **state)
 	}
 	wait_begun(SLOTS_THREADS);
 	assert_int_equal(begun[SLOTS_THREADS - 1], KNOWN);
-	/* the second one, too: no stranger who waits is begun before it */
+	/* the second one, too, before all waiting strangers */
 	let_end(1);
 	wait_begun(SLOTS_THREADS + 1);
 	assert_int_equal(begun[SLOTS_THREADS], KNOWN);

@@ -127,7 +127,7 @@ test_refused_later(void **state)
 	stop();
 }
 
-/* Nobody is asked about what can't be let in. */
+/* The owner is not asked about a body that can't be let in. */
 static void
 test_too_large(void **state)
 {
