@@ -9,12 +9,13 @@
  * compared with the very bytes that GET shows. Deleted objects are shown only
  * if asked for. */
 static const struct question_form servers[] = {
-    {0, {Q_TAKE(STATE)},
+    {0, {Q_TAKE(STATE), Q_TAKE(SEARCH)},
 	{"adminq_servers",
 	    "SELECT mcpbox.server_json(s.id), s.name FROM mcpbox.servers s"
 	    " WHERE CASE $1::text WHEN 'deleted' THEN s.deleted_at IS NOT NULL"
 	    " ELSE s.deleted_at IS NULL AND $1::text IN ('', s.status) END"
-	    " AND s.name > $2::text ORDER BY s.name LIMIT $3::int8",
+	    " AND strpos(s.name, lower($2::text)) > 0"
+	    " AND s.name > $3::text ORDER BY s.name LIMIT $4::int8",
 	    DB_FAST}},
     {0}};
 
