@@ -11,6 +11,7 @@ panel uses and REST lacks is an error of this build.
 """
 import gzip
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ import sys
 
 #: A file below this size is not worth a second form: gzip's own head is 20 bytes.
 GZIP_FROM = 512
+#: What esbuild says of its files.
+META = "meta.json"
 NPM = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
@@ -55,11 +58,23 @@ def bundle(work, made):
     run(work, os.path.join(tool, "esbuild"), "src/main.tsx", "--bundle", "--splitting", "--minify", "--format=esm",
         "--target=es2022", "--jsx=automatic", "--jsx-import-source=preact", "--legal-comments=eof",
         "--entry-names=[name]-[hash]", "--chunk-names=[name]-[hash]", "--asset-names=[name]-[hash]",
-        "--loader:.svg=file", f"--outdir={made}", "--log-level=warning")
+        "--loader:.svg=file", f"--outdir={made}", f"--metafile={os.path.join(work, META)}", "--log-level=warning")
 
 
-def index(source, made):
-    """Writes index.html, with the names of the bundle in the places of main.js and main.css."""
+def parts(work, main):
+    """The files that main.js imports before it runs, and those that they import, as a browser would find them one after
+    another."""
+    with open(os.path.join(work, META), encoding="utf-8") as f:
+        outputs = {os.path.basename(path): out for path, out in json.load(f)["outputs"].items()}
+    found = [main]
+    for name in found:
+        found += [n for i in outputs[name]["imports"] if i["kind"] == "import-statement" and (n := os.path.basename(i["path"])) not in found]
+    return found[1:]
+
+
+def index(source, work, made):
+    """Writes index.html, with the names of the bundle in the places of main.js and main.css. The parts of main.js are named,
+    too: a browser fetches them beside it, not after it was read."""
     names = os.listdir(made)
     with open(os.path.join(source, "src", "index.html"), encoding="utf-8") as f:
         text = f.read()
@@ -67,6 +82,9 @@ def index(source, made):
         [name] = [n for n in names if n.startswith("main-") and n.endswith("." + ext)]
         assert text.count(f"main.{ext}") == 1
         text = text.replace(f"main.{ext}", f"/panel/{name}")
+        if ext == "js":
+            links = "".join(f'<link rel="modulepreload" href="/panel/{part}">\n' for part in parts(work, name))
+            text = text.replace('<script type="module"', links + '<script type="module"')
     with open(os.path.join(made, "index.html"), "w", encoding="utf-8") as f:
         f.write(text)
 
@@ -93,7 +111,7 @@ def main(source, openapi, work, dist):
     shutil.copy(openapi, os.path.join(work, "openapi.yaml"))
     made = os.path.join(work, "dist")
     bundle(work, made)
-    index(source, made)
+    index(source, work, made)
     compress(made)
     shutil.rmtree(dist, ignore_errors=True)
     shutil.copytree(made, dist)
