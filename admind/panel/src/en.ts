@@ -178,6 +178,7 @@ export const en = {
 		onlyBlanks: "Only blanks differ.",
 		hidden: (n: string) => `Lines that differ in blanks alone and are not marked: ${n}. Indentation always counts.`,
 		more: (n: string) => `(and ${n} more such lines)`,
+		wholeLines: "So much changed that words are not compared in all lines. Those lines are marked whole.",
 		unfold: (n: string) => `Show ${n} lines that did not change`,
 		rest: (n: string, left: string) => `Show ${n} more rows of ${left} that are left`,
 		splitHead: ["Line before", "Text before", "Line after", "Text after"],

@@ -14,14 +14,14 @@ import {useEffect, useMemo, useState} from "preact/hooks";
 import {en} from "../en";
 import {type Lang, LineText, useMarks} from "./code";
 import {lineBare, lineRows, linesOf, type Mark} from "./lines";
-import {diffHolds, listDiff, type Step} from "./linediff";
+import {diffHolds, listDiff, type Step, Work} from "./linediff";
 import {count} from "./text";
+import {type Ranges, WordDiff} from "./worddiff";
 
 /* As LINEDIFF_EDITS_MAX of common/text/linediff.h. */
 const EDITS_MAX = 1024;
-/* Words of a line; a line with more is shown as replaced whole. */
-const WORDS_MAX = 400;
-const WORD_EDITS_MAX = 120;
+/* Work of the search for lines that changed. 1024 edits alone take half of a million; the rest are equal lines on the way. */
+const LINE_STEPS_MAX = 8_000_000;
 /* Pairs of lines in one change that are compared. */
 const PAIRS_MAX = 900;
 const CONTEXT = 3;
@@ -35,7 +35,6 @@ const layouts = new Set<() => void>();
 
 /** Lines that are the same, or lines that were removed and those that were added in their place. */
 type Group = {same: {a: number; b: number}[]} | {dels: number[]; adds: number[]};
-type Ranges = [number, number][];
 
 /* Returns a line without what an ignored change of blanks changes. The indentation stays. */
 function withoutBlanks(line: string): string {
@@ -64,35 +63,6 @@ function groupsOf(steps: readonly Step[]): Group[] {
 	return groups;
 }
 
-/** Returns what differs within two lines: ranges of the first and of the second. None where they have little in common. */
-export function lineDiff(a: string, b: string): [Ranges, Ranges] {
-	const words = (s: string) => s.match(/\w+|\s+|[^\w\s]/gu) ?? [];
-	const wa = words(a),
-		wb = words(b),
-		out: [Ranges, Ranges] = [[], []];
-	if (wa.length > WORDS_MAX || wb.length > WORDS_MAX) return out;
-	let x = 0,
-		y = 0,
-		common = 0;
-	for (const s of listDiff(wa, wb, WORD_EDITS_MAX)) {
-		if (s.kind === "same") {
-			common += wa[s.a]!.trim().length;
-			x += wa[s.a]!.length;
-			y += wa[s.a]!.length;
-			continue;
-		}
-		const list = s.kind === "del" ? out[0] : out[1],
-			from = s.kind === "del" ? x : y;
-		const to = from + (s.kind === "del" ? wa[s.a]! : wb[s.b]!).length,
-			last = list.at(-1);
-		if (last !== undefined && last[1] === from) last[1] = to;
-		else list.push([from, to]);
-		if (s.kind === "del") x = to;
-		else y = to;
-	}
-	return common * 3 >= Math.max(a.trim().length, b.trim().length) ? out : [[], []];
-}
-
 /* One side of a row. */
 interface Side {
 	line: number;
@@ -110,7 +80,13 @@ function sides(at: readonly number[], lines: readonly string[], kind: Side["kind
 
 /* Makes the rows of a change. Each removed line is compared with the first added line that is like it, in order, so that
  * what changed within a line is marked. Long changes are compared line by line. */
-function changeRows(g: {dels: number[]; adds: number[]}, a: readonly string[], b: readonly string[], split: boolean): DrawnRow[] {
+function changeRows(
+	g: {dels: number[]; adds: number[]},
+	a: readonly string[],
+	b: readonly string[],
+	words: WordDiff,
+	split: boolean,
+): DrawnRow[] {
 	const left = sides(g.dels, a, "del"),
 		right = sides(g.adds, b, "add"),
 		pairs: [number, number][] = [];
@@ -118,7 +94,7 @@ function changeRows(g: {dels: number[]; adds: number[]}, a: readonly string[], b
 
 	for (let i = 0, k = 0; i < left.length && k < right.length; i++)
 		for (let j = search ? k : i; j < (search ? right.length : Math.min(i + 1, right.length)); j++) {
-			const [la, lb] = lineDiff(lineBare(a[left[i]!.line]!), lineBare(b[right[j]!.line]!));
+			const [la, lb] = words.pair(left[i]!.line, right[j]!.line);
 			if (la.length + lb.length === 0) continue;
 			[left[i]!.changed, right[j]!.changed] = [la, lb];
 			pairs.push([i, j]);
@@ -142,6 +118,7 @@ function rowsOf(
 	groups: readonly Group[],
 	a: readonly string[],
 	b: readonly string[],
+	words: WordDiff,
 	split: boolean,
 	open: ReadonlySet<number>,
 ): DrawnRow[] {
@@ -149,7 +126,7 @@ function rowsOf(
 
 	groups.forEach((g, i) => {
 		if (!("same" in g)) {
-			rows.push(...changeRows(g, a, b, split));
+			rows.push(...changeRows(g, a, b, words, split));
 			return;
 		}
 		const head = i === 0 ? 0 : CONTEXT,
@@ -208,7 +185,7 @@ export function DiffView({before, after, label, lang = "text"}: {before: string;
 	const {groups, hidden, added, removed} = useMemo(() => {
 		const ka = ignore ? a.map(withoutBlanks) : a,
 			kb = ignore ? b.map(withoutBlanks) : b;
-		let steps = listDiff(ka, kb, EDITS_MAX);
+		let steps = listDiff(ka, kb, EDITS_MAX, new Work(LINE_STEPS_MAX));
 		if (!diffHolds(steps, ka, kb))
 			steps = [...a.map((_, i) => ({kind: "del" as const, a: i})), ...b.map((_, i) => ({kind: "add" as const, b: i}))];
 		return {
@@ -219,7 +196,8 @@ export function DiffView({before, after, label, lang = "text"}: {before: string;
 		};
 	}, [a, b, ignore]);
 	const {open, shown} = opened?.of === groups ? opened : {open: NONE, shown: ROWS};
-	const rows = useMemo(() => rowsOf(groups, a, b, split, open), [groups, split, open]);
+	const words = useMemo(() => new WordDiff(a, b, lineBare), [groups]);
+	const rows = useMemo(() => rowsOf(groups, a, b, words, split, open), [words, split, open]);
 
 	useEffect(() => {
 		const f = () => setWanted(sessionStorage.getItem(KEY) === "1");
@@ -255,6 +233,7 @@ export function DiffView({before, after, label, lang = "text"}: {before: string;
 					{en.diff.hidden(count(hidden))}
 				</p>
 			) : null}
+			{words.spent ? <p class="quiet">{en.diff.wholeLines}</p> : null}
 			{added + removed === 0 ? <p class="quiet">{hidden > 0 ? en.diff.onlyBlanks : en.diff.same}</p> : null}
 			<div class="code-view diff" role="region" aria-label={label} tabIndex={0}>
 				<table class={split ? "split" : "unified"}>
