@@ -222,12 +222,13 @@ def test_any_two_versions_are_compared(page, tool):
     page.see("Serves: version 1")
 
 
-def test_versions_that_differ_are_not_called_the_same(page, tool):
-    """A field that the page does not compare differs."""
-    tool.change(confirm=True)
+def test_each_member_that_differs_is_compared(page, tool):
+    tool.change(confirm=True, limits={"cpu_ms": 700}, icons=[{"src": "https://example.org/a.png"}], client_capabilities=["roots"])
     page.go(tool.route + "/compare?a=1&b=2")
-    page.see("The contents differ in a field that this page does not compare")
+    for what in ("A person agrees to each call", "Limits", "Icons", "https://example.org/a.png", "Needs of the client", "roots"):
+        page.see(what)
     page.not_see("Both have the same content.")
+    page.not_see("The contents differ in what this page does not get")
 
 
 def test_a_version_is_shown_whole(page, tool):

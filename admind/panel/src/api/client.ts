@@ -2,6 +2,7 @@
  * Requests to the REST API of this origin, with the types of docs/openapi.yaml:
  * a route, a parameter or a member that is not in it does not compile.
  */
+import {exactText} from "./exact";
 import type {components, paths} from "./schema";
 import {sessionHalf, sessionOver} from "./session";
 import {en} from "../en";
@@ -35,15 +36,17 @@ export interface Options<P extends keyof paths, M extends Method> {
 	/** Values of {names} in the route. */
 	path?: Record<string, string>;
 	query?: Query<P, M>;
+	/** A value in it may be an Exact. */
 	body?: Body<P, M>;
 	/** The ETag of what a change was made from. */
 	match?: string;
 	signal?: AbortSignal;
 }
 
-/** An answer, and its ETag with the quotes, where it has one. */
+/** An answer, its text, and its ETag with the quotes, where it has one. */
 export interface Answered<T> {
 	data: T;
+	text: string;
 	etag: string | null;
 }
 
@@ -121,7 +124,7 @@ export async function send(
 		answer = await fetch(to, {
 			method,
 			headers,
-			body: options.body === undefined ? undefined : JSON.stringify(options.body),
+			body: options.body === undefined ? undefined : exactText(options.body),
 			signal: options.signal,
 			credentials: "same-origin",
 			redirect: "error",
@@ -158,7 +161,7 @@ async function ask<P extends keyof paths, M extends Method>(
 		answer = await send(method.toUpperCase(), to, options);
 	}
 	const text = answer.status === 204 ? "" : await answer.text();
-	return {data: (text === "" ? undefined : JSON.parse(text)) as Answer<P, M>, etag: answer.headers.get("ETag")};
+	return {data: (text === "" ? undefined : JSON.parse(text)) as Answer<P, M>, text, etag: answer.headers.get("ETag")};
 }
 
 /** The API. Each answers with the body and the ETag, or throws a Refusal. Where the server demands a fresh proof, the

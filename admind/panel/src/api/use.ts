@@ -5,6 +5,8 @@ import {type Answer, api, type Options, type Problem, problemOf, type Routes} fr
 export interface Read<T> {
 	/** The newest answer. While another is fetched, and after a failure, the one before. */
 	data: T | undefined;
+	/** Its text, for what the browser would round. */
+	text: string | undefined;
 	etag: string | null;
 	problem: Problem | undefined;
 	loading: boolean;
@@ -16,6 +18,7 @@ export interface Read<T> {
 export function useRead<P extends Routes<"get">>(route: P | null, options: Options<P, "get"> = {}): Read<Answer<P, "get">> {
 	const [state, set] = useState<Omit<Read<Answer<P, "get">>, "reload">>({
 		data: undefined,
+		text: undefined,
 		etag: null,
 		problem: undefined,
 		loading: route !== null,
@@ -29,9 +32,9 @@ export function useRead<P extends Routes<"get">>(route: P | null, options: Optio
 		const stop = new AbortController();
 		const other = last.current !== key;
 		last.current = key;
-		set(s => (other ? {data: undefined, etag: null, problem: undefined, loading: true} : {...s, loading: true}));
+		set(s => (other ? {data: undefined, text: undefined, etag: null, problem: undefined, loading: true} : {...s, loading: true}));
 		api.get(route, {...options, signal: stop.signal}).then(
-			a => set({data: a.data, etag: a.etag, problem: undefined, loading: false}),
+			a => set({data: a.data, text: a.text, etag: a.etag, problem: undefined, loading: false}),
 			e => stop.signal.aborted || set(s => ({...s, problem: problemOf(e), loading: false})),
 		);
 		return () => stop.abort();

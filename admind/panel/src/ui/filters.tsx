@@ -2,7 +2,9 @@
 import {useEffect, useRef, useState} from "preact/hooks";
 import {goWords} from "../route";
 import {Choice, Field} from "./form";
+import {ServerChoice, type Servers} from "./servers";
 
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /* Typing is over after this; then the list is fetched once. */
 const TYPED_MS = 350;
 
@@ -11,6 +13,9 @@ export interface Filter {
 	label: string;
 	/** Values with labels; without them it is a text. The empty one is first. */
 	options?: readonly (readonly [string, string])[];
+	/** Servers to choose from; the value is an id. `any` is the label of no server. */
+	servers?: Servers;
+	any?: string;
 	hint?: string;
 	/** A time: the reader's clock in the field, UTC in the address. */
 	time?: true;
@@ -26,7 +31,7 @@ function localOf(value: string): string {
 }
 
 function takes(f: Filter, value: string): boolean {
-	return f.options ? f.options.some(([v]) => v === value) : f.time ? localOf(value) !== "" : (f.only?.test(value) ?? true);
+	return f.servers ? UUID.test(value) : f.options ? f.options.some(([v]) => v === value) : f.time ? localOf(value) !== "" : (f.only?.test(value) ?? true);
 }
 
 function TextFilter({f, value}: {f: Filter; value: string}) {
@@ -73,7 +78,16 @@ export function Filters({filters, query}: {filters: readonly Filter[]; query: UR
 	return (
 		<div class="filters" role="search">
 			{filters.map(f =>
-				f.options ? (
+				f.servers ? (
+					<ServerChoice
+						key={f.name}
+						servers={f.servers}
+						label={f.label}
+						any={f.any}
+						value={query.get(f.name) ?? ""}
+						onValue={v => goWords({[f.name]: v})}
+					/>
+				) : f.options ? (
 					<Choice
 						key={f.name}
 						label={f.label}

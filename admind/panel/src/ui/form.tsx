@@ -9,6 +9,8 @@ interface FieldProps {
 	label: string;
 	hint?: ComponentChildren;
 	error?: string;
+	/** Why the form can't be sent yet. The browser says it where the person tries. */
+	refuse?: string;
 	value: string;
 	onValue: (value: string) => void;
 	required?: boolean;
@@ -16,9 +18,10 @@ interface FieldProps {
 	autofocus?: boolean;
 }
 
-function marks(id: string, {hint, error, required, disabled, autofocus}: Omit<FieldProps, "label" | "value" | "onValue">) {
+function marks(id: string, {hint, error, refuse, required, disabled, autofocus}: Omit<FieldProps, "label" | "value" | "onValue">) {
 	return {
 		id,
+		ref: (e: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement | null) => e?.setCustomValidity(refuse ?? ""),
 		required,
 		disabled,
 		autoFocus: autofocus,

@@ -4,6 +4,8 @@
  * value than the one that is approved. Here tokens stay as they are; only the
  * blanks between them change.
  */
+import {Exact} from "../api/exact";
+
 /* Strings, single marks, and all else (numbers, true, false, null). */
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
 const STEP = 2;
@@ -58,4 +60,43 @@ export function jsonMembers(text: string): Map<string, string> {
 		depth += t === "{" || t === "[" ? 1 : t === "}" || t === "]" ? -1 : 0;
 	}
 	return members;
+}
+
+/** Splits the text of a JSON array into the texts of its elements. */
+export function jsonElements(text: string): string[] {
+	const elements: string[] = [];
+	let depth = 0,
+		from = 0;
+
+	for (const m of text.matchAll(TOKENS)) {
+		const t = m[0],
+			ends = depth === 1 && (t === "," || t === "]");
+		if (depth === 0) from = m.index + 1;
+		if (ends) {
+			const element = text.slice(from, m.index).trim();
+			if (element !== "") elements.push(element);
+			from = m.index + 1;
+		}
+		depth += t === "{" || t === "[" ? 1 : t === "}" || t === "]" ? -1 : 0;
+	}
+	return elements;
+}
+
+/** Returns the value of a JSON text: what the browser would write otherwise is an Exact. Throws on other text. */
+export function jsonValue(text: string): unknown {
+	const value: unknown = JSON.parse(text),
+		bare = text.trim();
+	return typeof value === "string" || JSON.stringify(value) === bare ? value : new Exact(bare);
+}
+
+/** Returns the members of the text of a JSON object, each as jsonValue() does. Throws on any other text, and where a name is
+ * there twice. */
+export function jsonObject(text: string): {[member: string]: unknown} {
+	if (!isObject(JSON.parse(text))) throw new Error("it is no object");
+	return Object.fromEntries([...jsonMembers(text)].map(([name, value]) => [name, jsonValue(value)]));
+}
+
+/** Returns true for an object of JSON that is no array. */
+export function isObject(v: unknown): v is {[member: string]: unknown} {
+	return typeof v === "object" && v !== null && !Array.isArray(v);
 }

@@ -1,7 +1,13 @@
-/* Arguments by a JSON Schema: as a table to read, and as a form to fill. */
+/*
+ * Arguments by a JSON Schema: as a table to read, and as a form to fill. Where the
+ * schema's own text is given, its values show as they were written, and what is
+ * typed as JSON stays the text that was typed.
+ */
 import {useState} from "preact/hooks";
+import {exactText} from "../api/exact";
 import {en} from "../en";
 import {Area, Choice, Field, Tick} from "./form";
+import {isObject, jsonElements, jsonMembers, jsonObject, jsonPretty, jsonValue} from "./json";
 import {Table} from "./table";
 import {show, Text} from "./text";
 
@@ -9,33 +15,53 @@ export type Schema = {[member: string]: unknown};
 export type Values = {[member: string]: unknown};
 const t = en.schema;
 
-function isObject(v: unknown): v is Schema {
-	return typeof v === "object" && v !== null && !Array.isArray(v);
-}
-
 interface Argument {
 	name: string;
 	schema: Schema;
+	/** Its members as they were written. */
+	texts: Map<string, string>;
 	required: boolean;
 }
 
-/* A schema is another's text: its members are read as own properties, so that names like `constructor` find nothing else. */
-function argumentsOf(schema: unknown): Argument[] {
-	const own = isObject(schema) && Object.hasOwn(schema, "properties") ? schema.properties : undefined;
-	const required = isObject(schema) && Array.isArray(schema.required) ? schema.required : [];
-	return isObject(own)
-		? Object.entries(own).map(([name, s]) => ({name, schema: isObject(s) ? s : {}, required: required.includes(name)}))
-		: [];
+/* The members of a JSON text; none where it is no object, or names one twice. */
+function membersOf(text: string | undefined): Map<string, string> {
+	try {
+		return text !== undefined && isObject(JSON.parse(text)) ? jsonMembers(text) : new Map();
+	} catch {
+		return new Map();
+	}
 }
 
-function typeOf(s: Schema): string {
-	if (Array.isArray(s.enum)) return s.enum.map(v => JSON.stringify(v)).join(", ");
+/* A schema is another's text: its members are read as own properties, so that names like `constructor` find nothing else. */
+function argumentsOf(schema: unknown, text = JSON.stringify(schema)): Argument[] {
+	const own = isObject(schema) && Object.hasOwn(schema, "properties") ? schema.properties : undefined;
+	const required = isObject(schema) && Array.isArray(schema.required) ? schema.required : [];
+	if (!isObject(own)) return [];
+	const texts = membersOf(membersOf(text).get("properties"));
+	return Object.entries(own).map(([name, s]) => ({
+		name,
+		schema: isObject(s) ? s : {},
+		texts: membersOf(texts.get(name)),
+		required: required.includes(name),
+	}));
+}
+
+/* Lists the values of `enum`, each as its text; undefined where it has none. */
+function choicesOf({schema, texts}: Argument): string[] | undefined {
+	if (!Array.isArray(schema.enum)) return undefined;
+	return jsonElements(texts.get("enum") ?? JSON.stringify(schema.enum));
+}
+
+function typeOf(a: Argument): string {
+	const choices = choicesOf(a),
+		s = a.schema;
+	if (choices !== undefined) return choices.join(", ");
 	return typeof s.type === "string" ? s.type : Array.isArray(s.type) ? s.type.join(", ") : t.any;
 }
 
 /** Draws the arguments of a schema as a table. */
-export function SchemaTable({schema, label = t.title}: {schema: unknown; label?: string}) {
-	const rows = argumentsOf(schema);
+export function SchemaTable({schema, text, label = t.title}: {schema: unknown; text?: string; label?: string}) {
+	const rows = argumentsOf(schema, text);
 	return rows.length === 0 ? (
 		<p class="quiet">{t.none}</p>
 	) : (
@@ -60,13 +86,13 @@ export function SchemaTable({schema, label = t.title}: {schema: unknown; label?:
 						</>
 					),
 				},
-				{name: t.type, cell: r => <Text text={typeOf(r.schema)} max={200} strict />},
+				{name: t.type, cell: r => <Text text={typeOf(r)} max={200} strict />},
 				{
 					name: t.default,
 					cell: r =>
-						Object.hasOwn(r.schema, "default") ? (
+						r.texts.has("default") ? (
 							<code>
-								<Text text={JSON.stringify(r.schema.default)} max={200} strict />
+								<Text text={r.texts.get("default")} max={200} strict />
 							</code>
 						) : null,
 				},
@@ -84,17 +110,19 @@ export function SchemaTable({schema, label = t.title}: {schema: unknown; label?:
 function valueOf(s: Schema, text: string): unknown {
 	if (s.type === "string") return text;
 	try {
-		return JSON.parse(text);
+		return jsonValue(text);
 	} catch {
 		return text;
 	}
 }
 
 function textOf(s: Schema, value: unknown): string {
-	return value === undefined ? "" : s.type === "string" && typeof value === "string" ? value : JSON.stringify(value);
+	return value === undefined ? "" : s.type === "string" && typeof value === "string" ? value : exactText(value);
 }
 
 function One({a, values, set}: {a: Argument; values: Values; set: (value: unknown) => void}) {
+	/* What stands in the field: half of a JSON text is no value yet, and must not change under the fingers. */
+	const [typed, setTyped] = useState<{text: string; value: unknown}>();
 	const label = show(a.name, true),
 		value = Object.hasOwn(values, a.name) ? values[a.name] : undefined;
 	const hint = typeof a.schema.description === "string" ? <Text text={a.schema.description} max={300} /> : undefined;
@@ -108,38 +136,53 @@ function One({a, values, set}: {a: Argument; values: Values; set: (value: unknow
 				onValue={set}
 			/>
 		);
-	if (Array.isArray(a.schema.enum)) {
-		const words = a.schema.enum.map(v => JSON.stringify(v));
+	const words = choicesOf(a);
+	if (words !== undefined)
 		return (
 			<Choice
 				label={label}
 				hint={hint}
 				required={a.required}
-				value={value === undefined ? "" : JSON.stringify(value)}
-				onValue={v => set(v === "" ? undefined : JSON.parse(v))}
+				value={value === undefined ? "" : exactText(value)}
+				onValue={v => set(v === "" ? undefined : jsonValue(v))}
 				options={[["", ""] as const, ...words.map(w => [w, show(w)] as const)]}
 			/>
 		);
-	}
 	const plain = a.schema.type === "string" || a.schema.type === "integer" || a.schema.type === "number";
-	const onValue = (text: string) => set(text === "" && !(a.required && a.schema.type === "string") ? undefined : valueOf(a.schema, text));
+	const onValue = (text: string) => {
+		const next = text === "" && !(a.required && a.schema.type === "string") ? undefined : valueOf(a.schema, text);
+		setTyped({text, value: next});
+		set(next);
+	};
+	const shown = typed !== undefined && typed.value === value ? typed.text : textOf(a.schema, value);
 	return plain ? (
 		<Field
 			label={label}
 			hint={hint}
 			required={a.required && a.schema.type !== "string"}
-			value={textOf(a.schema, value)}
+			value={shown}
 			onValue={onValue}
-			placeholder={Object.hasOwn(a.schema, "default") ? show(JSON.stringify(a.schema.default)).slice(0, 80) : undefined}
+			placeholder={a.texts.has("default") ? show(a.texts.get("default")!).slice(0, 80) : undefined}
 		/>
 	) : (
-		<Area code label={label} hint={hint ?? t.asJson} rows={3} value={textOf(a.schema, value)} onValue={onValue} />
+		<Area code label={label} hint={hint ?? t.asJson} rows={3} value={shown} onValue={onValue} />
 	);
 }
 
-/** Draws a form for the arguments of a schema. The values are an object of JSON; they can be edited as text, too. */
-export function SchemaForm({schema, values, onValues}: {schema: unknown; values: Values; onValues: (values: Values) => void}) {
-	const rows = argumentsOf(schema);
+/** Draws a form for the arguments of a schema, whose text is `source`. The values are an object of JSON; they can be edited as
+ * text, too. A value is an Exact where the browser would round it: exactText() writes all. */
+export function SchemaForm({
+	schema,
+	source,
+	values,
+	onValues,
+}: {
+	schema: unknown;
+	source?: string;
+	values: Values;
+	onValues: (values: Values) => void;
+}) {
+	const rows = argumentsOf(schema, source);
 	const [text, setText] = useState<string>(),
 		[bad, setBad] = useState(false);
 
@@ -150,14 +193,13 @@ export function SchemaForm({schema, values, onValues}: {schema: unknown; values:
 					code
 					label={t.json}
 					rows={8}
-					value={text ?? JSON.stringify(values, null, 2)}
+					value={text ?? jsonPretty(exactText(values))}
 					error={bad ? t.notJson : undefined}
 					onValue={v => {
 						setText(v);
 						try {
-							const parsed: unknown = JSON.parse(v);
-							setBad(!isObject(parsed));
-							if (isObject(parsed)) onValues(parsed);
+							onValues(jsonObject(v));
+							setBad(false);
 						} catch {
 							setBad(true);
 						}
@@ -187,7 +229,7 @@ export function SchemaForm({schema, values, onValues}: {schema: unknown; values:
 				/>
 			))}
 			<p>
-				<button type="button" class="small" onClick={() => setText(JSON.stringify(values, null, 2))}>
+				<button type="button" class="small" onClick={() => setText(jsonPretty(exactText(values)))}>
 					{t.json}
 				</button>
 			</p>

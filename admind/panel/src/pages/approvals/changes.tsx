@@ -1,13 +1,14 @@
 /* The content itself: what differs from the last approved version, all of it, and the answer of the API as it came. */
-import {useEffect, useState} from "preact/hooks";
+import {useState} from "preact/hooks";
 import type {ComponentChildren} from "preact";
 import {en} from "../../en";
+import {BlobFacts} from "../../ui/blob";
 import {CodeView, type Lang} from "../../ui/code";
 import {DiffView} from "../../ui/diff";
 import {Loading, Note} from "../../ui/notice";
 import {Part} from "../../ui/page";
 import {Table} from "../../ui/table";
-import {bytes, Hidden} from "../../ui/text";
+import {Hidden} from "../../ui/text";
 import type {Drawn} from "./content";
 import {jsonPretty, jsonShown} from "./json";
 import {patchAfter, patchAscii, patchUndo} from "./patch";
@@ -56,27 +57,6 @@ export function Seen({name, title, hash, children}: {name: string; title: string
 			{seen ? <p class="quiet">{en.approvals.viewedWhy}</p> : children}
 		</div>
 	);
-}
-
-/* Says how long a file is that stands as base64, and its SHA-256, as sha256sum prints it for the file. */
-function BlobFacts({base64}: {base64: string}) {
-	const [text, set] = useState("");
-
-	useEffect(() => {
-		let here = true;
-		const say = async () => {
-			const raw = Uint8Array.from(atob(base64), c => c.charCodeAt(0));
-			const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", raw));
-			return en.approvals.blob(bytes(raw.length), [...hash].map(b => b.toString(16).padStart(2, "0")).join(""));
-		};
-		say()
-			.catch(() => en.approvals.notBase64)
-			.then(s => here && set(s));
-		return () => {
-			here = false;
-		};
-	}, [base64]);
-	return <p class="whole-hash">{text}</p>;
 }
 
 /* Draws the difference of a field that the server compared line by line. */

@@ -1,13 +1,14 @@
 /* The queue of requests: filters, marks, and decisions about several at once. */
 import {useEffect, useRef, useState} from "preact/hooks";
 import type {Schemas} from "../../api/client";
-import {usePages, useRead} from "../../api/use";
+import {usePages} from "../../api/use";
 import {en} from "../../en";
 import {meReviews, useEvery} from "../../me";
 import {goWords, link} from "../../route";
 import {Choice, Field} from "../../ui/form";
 import {Empty, State} from "../../ui/notice";
 import {Page} from "../../ui/page";
+import {ServerChoice, useServers} from "../../ui/servers";
 import {type Column, List as Rows} from "../../ui/table";
 import {count, Hidden, Text, Time} from "../../ui/text";
 import {Bulk} from "./bulk";
@@ -89,7 +90,7 @@ export function List({query}: {query: URLSearchParams}) {
 		tool = search ? undefined : query.get("tool") || undefined;
 	const server = search || tool ? undefined : query.get("server") || undefined;
 	const list = usePages("/api/approvals", {query: {state, kind, server, tool, search, order, limit: PAGE}});
-	const servers = useRead("/api/servers", {query: {limit: 200}});
+	const servers = useServers(server ?? "");
 	const [picked, setPicked] = useState<ReadonlyMap<string, Item>>(new Map());
 	const reviewed = reviewedAll(),
 		may = meReviews();
@@ -180,11 +181,12 @@ export function List({query}: {query: URLSearchParams}) {
 					onValue={v => goWords({kind: v})}
 					options={[["", t.anyKind], ...KINDS.map(k => [k, t.kinds[k]!] as const)]}
 				/>
-				<Choice
+				<ServerChoice
+					servers={servers}
 					label={t.server}
 					value={server ?? ""}
 					onValue={v => goWords({...NONE, server: v})}
-					options={[["", t.anyServer], ...(servers.data?.items ?? []).map(s => [s.id, s.name] as const)]}
+					any={t.anyServer}
 				/>
 				<Choice
 					label={t.order}

@@ -2,13 +2,14 @@
 import type {Schemas} from "../../api/client";
 import {download} from "../../api/download";
 import {type Happening, happeningText} from "../../api/stream";
-import {useAction, usePages, useRead} from "../../api/use";
+import {useAction, usePages} from "../../api/use";
 import {en} from "../../en";
 import {meReviews} from "../../me";
 import {link} from "../../route";
 import {type Filter, Filters, filterValues} from "../../ui/filters";
 import {Empty, ProblemNote, State} from "../../ui/notice";
 import {Page} from "../../ui/page";
+import {type Servers, useServers} from "../../ui/servers";
 import {List} from "../../ui/table";
 import {Tail} from "../../ui/tail";
 import {duration, Text, Time} from "../../ui/text";
@@ -17,19 +18,16 @@ import {seenHolds} from "./seen";
 import {failureWords} from "./words";
 
 const t = en.calls;
-const SERVERS_MAX = 200;
 const options = (words: Record<string, string>, any: string) => [["", any] as const, ...Object.entries(words)];
 
 type Call = Schemas["Execution"];
 
-/* The filters of GET /api/executions. A server that is not listed is shown by its id. */
-function filtersOf(servers: readonly {id: string; name: string}[], query: URLSearchParams, reviews: boolean): Filter[] {
+/* The filters of GET /api/executions. */
+function filtersOf(servers: Servers, query: URLSearchParams, reviews: boolean): Filter[] {
 	const server = query.get("server") ?? "";
-	const names = servers.map(s => [s.id, s.name] as const);
-	const known = server === "" || names.some(([id]) => id === server) ? names : [...names, [server, server] as const];
 	return [
 		{name: "tool", label: t.tool, only: /^[A-Za-z0-9_.@:*-]{1,255}$/, otherwise: t.toolOnly},
-		{name: "server", label: t.server, options: [["", t.anyServer], ...known]},
+		{name: "server", label: t.server, servers, any: t.anyServer},
 		{name: "principal", label: t.principal, only: /^.{1,255}$/, otherwise: t.long},
 		{name: "outcome", label: t.outcome, options: options(t.outcomes, t.anyOutcome)},
 		{
@@ -83,8 +81,8 @@ function Outcome({outcome, failure}: {outcome: string; failure: string | null | 
 }
 
 export function CallList({query}: {query: URLSearchParams}) {
-	const servers = useRead("/api/servers", {query: {limit: SERVERS_MAX}});
-	const filters = filtersOf(servers.data?.items ?? [], query, meReviews());
+	const servers = useServers(query.get("server") ?? "");
+	const filters = filtersOf(servers, query, meReviews());
 	const words = filterValues(filters, query),
 		whole = Object.keys(words).length === 0;
 	const list = usePages("/api/executions", {query: words});

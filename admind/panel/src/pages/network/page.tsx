@@ -9,6 +9,7 @@ import {AskButton} from "../../ui/dialog";
 import {type Filter, Filters, filterValues} from "../../ui/filters";
 import {done, Empty, State} from "../../ui/notice";
 import {Page} from "../../ui/page";
+import {useServers} from "../../ui/servers";
 import {List} from "../../ui/table";
 import {show, Text, Time} from "../../ui/text";
 
@@ -16,10 +17,10 @@ const t = en.network;
 type Grant = Schemas["NetworkGrant"];
 
 export default function Network({query}: PageProps) {
-	const servers = usePages("/api/servers", {query: {limit: 200}});
+	const servers = useServers(query.get("server") ?? "");
 	const policy = new Map(servers.items.map(s => [s.id, s.network_access_policy ? en.servers.policies[s.network_access_policy] : ""]));
 	const filters: Filter[] = [
-		{name: "server", label: t.server, options: [["", t.anyServer], ...servers.items.map(s => [s.id, s.name] as const)]},
+		{name: "server", label: t.server, servers, any: t.anyServer},
 		{
 			name: "state",
 			label: t.state,
@@ -30,8 +31,7 @@ export default function Network({query}: PageProps) {
 			],
 		},
 	];
-	const words = {...filterValues(filters, query), ...(query.get("server") ? {server: query.get("server")!} : {})};
-	const list = usePages("/api/network", {query: words});
+	const list = usePages("/api/network", {query: filterValues(filters, query)});
 
 	return (
 		<Page title={t.title} intro={t.intro}>

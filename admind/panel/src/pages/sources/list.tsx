@@ -5,19 +5,16 @@ import {link} from "../../route";
 import {type Filter, Filters, filterValues} from "../../ui/filters";
 import {Empty, State} from "../../ui/notice";
 import {Page} from "../../ui/page";
+import {useServers} from "../../ui/servers";
 import {List} from "../../ui/table";
 import {count, Text, Time} from "../../ui/text";
 
 const t = en.sources;
 
 export function SourceList({query}: {query: URLSearchParams}) {
-	const servers = usePages("/api/servers", {query: {limit: 200}});
-	const filters: Filter[] = [
-		{name: "server", label: t.server, options: [["", t.anyServer], ...servers.items.map(s => [s.id, s.name] as const)]},
-	];
-	/* The server of an address is asked for before the list of servers is there. */
-	const server = query.get("server");
-	const list = usePages("/api/sources", {query: {...filterValues(filters, query), ...(server ? {server} : {})}});
+	const servers = useServers(query.get("server") ?? "");
+	const filters: Filter[] = [{name: "server", label: t.server, servers, any: t.anyServer}];
+	const list = usePages("/api/sources", {query: filterValues(filters, query)});
 
 	return (
 		<Page title={t.title} intro={t.intro}>

@@ -1,43 +1,80 @@
-/* Any two versions of a tool, side by side. Both are fetched whole, so the difference is made here of what is shown. */
+/*
+ * Any two versions of a tool, side by side. Both are fetched whole, so the
+ * difference is made here of what is shown: every member of the content, as the
+ * server wrote it. Long values are compared line by line; ui/diff.tsx and
+ * ui/code.tsx fold what is equal or very long, say how much, and show it on demand.
+ */
 import {usePages, useRead} from "../../api/use";
 import {en} from "../../en";
 import {goWords, link} from "../../route";
+import {BlobFacts} from "../../ui/blob";
 import {DiffView} from "../../ui/diff";
 import {Choice} from "../../ui/form";
+import {jsonMembers, jsonShown} from "../../ui/json";
 import {Loading, Note, ProblemNote} from "../../ui/notice";
 import {Page, Part} from "../../ui/page";
 import {Table} from "../../ui/table";
 import {Text} from "../../ui/text";
-import type {Schemas} from "../../api/client";
 
 const t = en.tools;
-type Version = Schemas["Version"];
-/* Long fields are compared line by line; the rest is a table. */
-const LONG: [keyof Version, "python" | "json" | "text"][] = [
-	["python_code", "python"],
-	["spec", "json"],
-	["text", "text"],
-	["input_schema", "json"],
-	["output_schema", "json"],
-	["annotations", "json"],
-];
-const SHORT: (keyof Version)[] = [
-	"name",
-	"title",
-	"description",
-	"kind",
-	"executable",
-	"uri",
-	"secrets",
-	"modules",
-	"requires",
-	"limits",
-	"blob",
-];
-const BLOB_SHOWN = 200;
+/* Of a version, and not of its content. */
+const APART = new Set([
+	"tool_id",
+	"version",
+	"exposed_name",
+	"approval_status",
+	"version_hash",
+	"serving",
+	"change_source",
+	"change_summary",
+	"created_by",
+	"created_at",
+]);
+const FIRST = ["python_code", "spec", "text"];
+/* A longer value, or one of several lines, is compared line by line. */
+const SHORT_MAX = 80;
 
-function textOf(value: unknown): string {
-	return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2);
+interface Difference {
+	name: string;
+	before: string;
+	after: string;
+	json: boolean;
+}
+
+/* Returns a member as it is shown: a text as it is, a list of names a line each, other JSON formatted. "" for none. */
+function shown(json: string | undefined): string {
+	if (json === undefined || json === "null") return "";
+	if (json.startsWith('"')) return JSON.parse(json) as string;
+	if (json === "true") return en.edit.yes;
+	if (json === "false") return en.edit.no;
+	if (json.startsWith("[")) {
+		const list = JSON.parse(json) as unknown[];
+		if (list.every(v => typeof v === "string" && !v.includes("\n"))) return list.map(v => `${v as string}\n`).join("");
+	}
+	return jsonShown(json);
+}
+
+function isJson(json: string | undefined): boolean {
+	return json !== undefined && (json.startsWith("{") || json.startsWith("["));
+}
+
+/* Lists the members that differ, content first. */
+function differences(a: string, b: string): Difference[] {
+	const x = jsonMembers(a),
+		y = jsonMembers(b),
+		names = [...new Set([...FIRST, ...x.keys(), ...y.keys()])].filter(n => !APART.has(n));
+	return names
+		.filter(n => x.get(n) !== y.get(n))
+		.map(n => ({name: n, before: shown(x.get(n)), after: shown(y.get(n)), json: isJson(x.get(n) ?? "") || isJson(y.get(n))}))
+		.filter(d => d.before !== d.after);
+}
+
+function isLong(d: Difference): boolean {
+	return [d.before, d.after].some(v => v.length > SHORT_MAX || v.trimEnd().includes("\n"));
+}
+
+function nameOf(d: Difference): string {
+	return Object.hasOwn(t.fieldNames, d.name) ? t.fieldNames[d.name]! : d.name;
 }
 
 export function ToolCompare({id, a, b}: {id: string; a: string | null; b: string | null}) {
@@ -55,8 +92,9 @@ export function ToolCompare({id, a, b}: {id: string; a: string | null; b: string
 	];
 	const x = before.data,
 		y = after.data;
-	const long = x && y ? LONG.filter(([k]) => textOf(x[k]) !== textOf(y[k])) : [];
-	const short = x && y ? SHORT.filter(k => textOf(x[k]) !== textOf(y[k])) : [];
+	const all = before.text !== undefined && after.text !== undefined ? differences(before.text, after.text) : [];
+	const short = all.filter(d => !isLong(d)),
+		long = all.filter(isLong);
 
 	return (
 		<Page
@@ -73,6 +111,11 @@ export function ToolCompare({id, a, b}: {id: string; a: string | null; b: string
 			<div class="filters">
 				<Choice label={t.before} value={from ?? ""} onValue={v => goWords({a: v})} options={options} />
 				<Choice label={t.after} value={to ?? ""} onValue={v => goWords({b: v})} options={options} />
+				{versions.more ? (
+					<button type="button" onClick={versions.more}>
+						{t.olderVersions}
+					</button>
+				) : null}
 			</div>
 			<ProblemNote
 				problem={versions.problem ?? before.problem ?? after.problem}
@@ -88,9 +131,7 @@ export function ToolCompare({id, a, b}: {id: string; a: string | null; b: string
 				)
 			) : (
 				<>
-					{long.length + short.length > 0 ? (
-						<p class="quiet">{t.comparedFields}</p>
-					) : x.version_hash === y.version_hash ? (
+					{all.length > 0 ? null : x.version_hash === y.version_hash ? (
 						<Note>
 							<p>{t.same}</p>
 						</Note>
@@ -104,24 +145,24 @@ export function ToolCompare({id, a, b}: {id: string; a: string | null; b: string
 							<Table
 								label={t.differenceOf(t.fields)}
 								rows={short}
-								keyOf={k => k}
+								keyOf={d => d.name}
 								columns={[
-									{name: t.field, cell: k => t.fieldNames[k] ?? k},
+									{name: t.field, cell: d => nameOf(d)},
 									{
 										name: t.before,
 										kind: "wide",
-										cell: k => (
+										cell: d => (
 											<del class="value">
-												<Text text={textOf(x[k])} strict max={k === "blob" ? BLOB_SHOWN : undefined} />
+												<Text text={d.before} strict />
 											</del>
 										),
 									},
 									{
 										name: t.after,
 										kind: "wide",
-										cell: k => (
+										cell: d => (
 											<ins class="value">
-												<Text text={textOf(y[k])} strict max={k === "blob" ? BLOB_SHOWN : undefined} />
+												<Text text={d.after} strict />
 											</ins>
 										),
 									},
@@ -129,9 +170,15 @@ export function ToolCompare({id, a, b}: {id: string; a: string | null; b: string
 							/>
 						</Part>
 					) : null}
-					{long.map(([k, lang]) => (
-						<Part key={k} title={t.fieldNames[k] ?? k}>
-							<DiffView label={t.differenceOf(t.fieldNames[k] ?? k)} before={textOf(x[k])} after={textOf(y[k])} lang={lang} />
+					{long.map(d => (
+						<Part key={d.name} title={nameOf(d)}>
+							{d.name === "blob" ? [d.before, d.after].map((v, i) => (v === "" ? null : <BlobFacts key={i} base64={v} />)) : null}
+							<DiffView
+								label={t.differenceOf(nameOf(d))}
+								before={d.before}
+								after={d.after}
+								lang={d.name === "python_code" ? "python" : d.json ? "json" : "text"}
+							/>
 						</Part>
 					))}
 				</>

@@ -1,10 +1,12 @@
 /* The content of one version: code, what it may, its arguments, and all else that its hash covers. */
 import type {Schemas} from "../../api/client";
 import {en} from "../../en";
+import {BlobFacts} from "../../ui/blob";
 import {CodeView} from "../../ui/code";
+import {jsonMembers, jsonPretty} from "../../ui/json";
 import {SchemaTable} from "../../ui/schema";
 import {Facts} from "../../ui/table";
-import {bytes, count, Hash, Made, Text} from "../../ui/text";
+import {count, duration, Hash, Made, Text} from "../../ui/text";
 
 type Version = Schemas["Version"];
 const t = en.tools;
@@ -24,10 +26,24 @@ function Names({names}: {names: readonly string[]}) {
 	);
 }
 
-/** Draws a version whole. */
-export function Content({v}: {v: Version}) {
+/** Draws a version whole. `source` is the text of its answer, whose JSON is shown as it was written: a parser of the browser
+ * rounds large numbers. */
+export function Content({v, source}: {v: Version; source: string}) {
+	const members = jsonMembers(source),
+		json = (n: string) => ((members.get(n) ?? "null") === "null" ? undefined : jsonPretty(members.get(n)!));
+	const raw = (
+		[
+			["input_schema", t.inputSchema],
+			["output_schema", t.outputSchema],
+			["annotations", t.annotations],
+			["arguments", t.suggestions],
+			["icons", t.icons],
+			["meta", t.meta],
+		] as const
+	).flatMap(([n, label]) => (json(n) === undefined ? [] : [[label, json(n)!] as const]));
 	/* A page has two versions, and no two parts of a page have one name. */
 	const named = (what: string) => t.ofVersion(what, v.version);
+	const needs = v.client_capabilities ?? [];
 	const limits = Object.entries(v.limits).filter(([, value]) => value !== null);
 	return (
 		<>
@@ -41,7 +57,12 @@ export function Content({v}: {v: Version}) {
 					[t.titleOf, v.title ? <Text text={v.title} strict /> : null],
 					[t.uri, v.uri ? <Text text={v.uri} strict /> : null],
 					[t.executable, v.executable ? <Text text={v.executable} strict /> : null],
-					[t.blob, v.blob ? bytes(Math.floor((v.blob.length * 3) / 4)) : null],
+					[t.digest, v.executable_digest ? <Hash hash={v.executable_digest} /> : null],
+					[t.mime, v.mime_type ? <Text text={v.mime_type} strict /> : null],
+					[t.ttl, v.ttl_ms == null ? null : duration(v.ttl_ms)],
+					[t.confirmed, v.confirm ? t.confirmedYes : null],
+					[t.task, v.task ? (en.edit.tasks[v.task] ?? v.task) : null],
+					[t.blob, v.blob ? <BlobFacts base64={v.blob} /> : null],
 					[t.note, v.change_summary ? <Text text={v.change_summary} /> : null],
 				]}
 			/>
@@ -62,7 +83,7 @@ export function Content({v}: {v: Version}) {
 			{v.spec ? (
 				<>
 					<h3>{t.spec}</h3>
-					<CodeView label={named(t.spec)} text={JSON.stringify(v.spec, null, 2)} lang="json" />
+					<CodeView label={named(t.spec)} text={json("spec") ?? ""} lang="json" />
 				</>
 			) : null}
 			{v.text ? (
@@ -72,7 +93,7 @@ export function Content({v}: {v: Version}) {
 				</>
 			) : null}
 			<h3>{t.rights}</h3>
-			{v.secrets.length + v.modules.length + v.requires.length + limits.length === 0 ? (
+			{v.secrets.length + v.modules.length + v.requires.length + needs.length + limits.length === 0 ? (
 				<p class="quiet">{t.noRights}</p>
 			) : (
 				<Facts
@@ -80,19 +101,18 @@ export function Content({v}: {v: Version}) {
 						[t.secrets, v.secrets.length ? <Names names={v.secrets} /> : null],
 						[t.modules, v.modules.length ? <Names names={v.modules} /> : null],
 						[t.requires, v.requires.length ? <Names names={v.requires} /> : null],
-						...limits.map(([name, value]): [string, string] => [name, count(value)]),
+						[t.capabilities, needs.length ? <Names names={needs} /> : null],
+						...limits.map(([name, value]): [string, string] => [en.limits[name]?.[0] ?? name, count(value)]),
 					]}
 				/>
 			)}
 			<h3>{t.arguments}</h3>
-			<SchemaTable label={named(t.arguments)} schema={v.input_schema} />
+			<SchemaTable label={named(t.arguments)} schema={v.input_schema} text={members.get("input_schema")} />
 			<details>
 				<summary>{t.rawSchemas}</summary>
-				<CodeView label={named(t.inputSchema)} text={JSON.stringify(v.input_schema, null, 2)} lang="json" />
-				{v.output_schema ? (
-					<CodeView label={named(t.outputSchema)} text={JSON.stringify(v.output_schema, null, 2)} lang="json" />
-				) : null}
-				{v.annotations ? <CodeView label={named(t.annotations)} text={JSON.stringify(v.annotations, null, 2)} lang="json" /> : null}
+				{raw.map(([label, text]) => (
+					<CodeView key={label} label={named(label)} text={text} lang="json" />
+				))}
 			</details>
 		</>
 	);

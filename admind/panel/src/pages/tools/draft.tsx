@@ -14,9 +14,15 @@ type Draft = NonNullable<NonNullable<Parameters<typeof api.post<"/api/drafts">>[
 /** What a management tool answers. */
 export type Result = Schemas["OwnCallResult"];
 
+interface Made {
+	id?: string;
+	request_id?: string;
+	version_hash?: string;
+}
+
 /** Returns the structured content of a management tool's result, whose form is its outputSchema. */
-export function made(result: Result): {id?: string; request_id?: string} {
-	const value = JSON.parse(result.result) as {structuredContent?: {id?: string; request_id?: string}};
+export function made(result: Result): Made {
+	const value = JSON.parse(result.result) as {structuredContent?: Made};
 	return value.structuredContent ?? {};
 }
 
@@ -26,6 +32,7 @@ export function useDraft() {
 	const [bad, setBad] = useState<Result>();
 	return {
 		bad,
+		clear: () => setBad(undefined),
 		run: async (name: Draft, args: Record<string, unknown>, from?: Schemas["Version"]): Promise<Result | undefined> => {
 			setBad(undefined);
 			const {data} = await api.post("/api/drafts", {body: {name, arguments: args}, ...(from ? {match: `"${from.version_hash}"`} : {})});

@@ -7,6 +7,7 @@ import {link} from "../../route";
 import {type Filter, Filters, filterValues} from "../../ui/filters";
 import {Empty, State} from "../../ui/notice";
 import {Page} from "../../ui/page";
+import {useServers} from "../../ui/servers";
 import {List} from "../../ui/table";
 import {Text, Time} from "../../ui/text";
 
@@ -31,14 +32,13 @@ export function Standing({tool}: {tool: Tool}) {
 export function ToolList({objects, query}: {objects: readonly Tool["object"][]; query: URLSearchParams}) {
 	const tools = objects.includes("tool"),
 		server = query.get("server") ?? "";
-	const servers = usePages("/api/servers", {query: {limit: 200}});
+	const servers = useServers(server);
 	const filters: Filter[] = [
-		{name: "server", label: t.server, options: [["", t.anyServer], ...servers.items.map(s => [s.id, s.name] as const)]},
+		{name: "server", label: t.server, servers, any: t.anyServer},
 		{name: "state", label: t.state, options: [["", t.anyState], ...STATES.map(s => [s, en.states[s] ?? s] as const)]},
 		{name: "search", label: t.words, hint: t.wordsHint},
 	];
-	/* A server is asked for before the list of servers is there. */
-	const values = {...filterValues(filters, query), ...(server ? {server} : {})};
+	const values = filterValues(filters, query);
 	const lists = objects.map(object => usePages("/api/tools", {query: {...values, object}}));
 	const rest = lists.filter(l => l.more !== undefined);
 	const list = {

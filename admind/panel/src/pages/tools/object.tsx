@@ -1,56 +1,106 @@
-/*
- * Drafts a prompt or a resource, or a new version of one, by the management
- * tools (docs/decisions/0111). A client can say more of one: icons, annotations, limits.
- */
-import {useState} from "preact/hooks";
-import type {Schemas} from "../../api/client";
-import {useAction, usePages} from "../../api/use";
+/* What prompts and resources have and tools have not: arguments with suggestions, and content that is text or bytes. */
+import {useId, useState} from "preact/hooks";
 import {en} from "../../en";
-import {go, link} from "../../route";
-import {Area, Choice, Field, Form, Tick} from "../../ui/form";
-import {done, doneThere, ProblemNote} from "../../ui/notice";
-import {Page, Part} from "../../ui/page";
-import {ResultView} from "../../ui/result";
-import {made, useDraft} from "./draft";
-import {NoServer} from "./edit";
+import {BlobFacts} from "../../ui/blob";
+import {Tick} from "../../ui/form";
+import {jsonElements, jsonMembers} from "../../ui/json";
+import {type Change, type Fields, memberSet, type ObjectKind} from "./fields";
+import {Held, jsonWrong, Line, Lines, Texts, twice, useRows} from "./parts";
 
 const t = en.tools,
-	p = en.prompts;
+	p = en.prompts,
+	e = en.edit;
+/* As admind/tooldef/schemas/shared.json. */
 const ARGUMENTS_MAX = 32;
-/** The objects beside tools that can be drafted; a template is a resource with a URI template. */
-export type Drafted = "prompt" | "resource";
+const VALUES_MAX = 200;
+/* As docs/TOOLS.md, "Prompts and resources". */
+const BLOB_MAX = 512 * 1024;
 
-interface Argument {
-	name: string;
-	description: string;
-	required: boolean;
+/** Draws the arguments of a prompt, or the variables of a family of resources, as fields. */
+export function Arguments({f, onChange}: {f: Fields; onChange: Change}) {
+	const text = f.arguments;
+	const odd = jsonWrong(text, "array") !== undefined || (text !== "" && jsonElements(text).some(a => jsonWrong(a, "object") !== undefined));
+	const set = (arguments_: string) => onChange({arguments: arguments_ === "" && text !== "" ? "[]" : arguments_});
+
+	return odd ? (
+		<Held label={t.arguments} form="array" text={text} onText={set} />
+	) : (
+		<ArgumentList text={text} onText={set} />
+	);
 }
 
-/* Draws the arguments of a prompt as fields. */
-function Arguments({list, onList}: {list: readonly Argument[]; onList: (list: Argument[]) => void}) {
-	const set = (i: number, change: Partial<Argument>) => onList(list.map((a, j) => (j === i ? {...a, ...change} : a)));
+function nameOf(argument: string): string {
+	const name = jsonMembers(argument).get("name") ?? '""';
+	return name.startsWith('"') ? (JSON.parse(name) as string) : name;
+}
+
+function ArgumentList({text, onText}: {text: string; onText: (text: string) => void}) {
+	const [rows, set] = useRows<string>(
+		text,
+		onText,
+		s => (s === "" ? [] : jsonElements(s)),
+		list => {
+			const names = list.map(nameOf);
+			return names.some((n, i) => n === "" || twice(names, i)) ? undefined : list.length === 0 ? "" : `[${list.join(",")}]`;
+		},
+	);
+	const names = rows.map(nameOf);
+
 	return (
 		<fieldset>
 			<legend>{t.arguments}</legend>
 			<p class="hint">{p.argumentsHint}</p>
-			{list.map((a, i) => (
-				<div class="filters" key={i} role="group" aria-label={p.argumentNo(i + 1)}>
-					<Field label={p.argumentName(i + 1)} value={a.name} onValue={name => set(i, {name})} required maxLength={38} />
-					<Field
-						label={p.argumentWhat(i + 1)}
-						value={a.description}
-						onValue={description => set(i, {description})}
-						maxLength={500}
-					/>
-					<Tick label={p.argumentNeeded(i + 1)} value={a.required} onValue={required => set(i, {required})} />
-					<button type="button" onClick={() => onList(list.filter((_, j) => j !== i))}>
-						{p.argumentRemove(i + 1)}
-					</button>
-				</div>
-			))}
-			{list.length < ARGUMENTS_MAX ? (
+			{rows.map((r, i) => {
+				const members = jsonMembers(r),
+					word = (n: string) => ((members.get(n) ?? '""').startsWith('"') ? (JSON.parse(members.get(n) ?? '""') as string) : members.get(n)!);
+				const one = (n: string, value: string | undefined) => set(rows.map((x, k) => (k === i ? memberSet(x, n, value) || "{}" : x)));
+				const wrong = twice(names, i) ? e.twice : undefined;
+				return (
+					<div class="parameter" key={i} role="group" aria-label={p.argumentNo(i + 1)}>
+						<div class="filters">
+							<Line
+								label={p.argumentName(i + 1)}
+								value={word("name")}
+								onValue={v => one("name", JSON.stringify(v))}
+								required
+								maxLength={38}
+								error={wrong}
+								refuse={wrong}
+							/>
+							<Line
+								label={p.argumentTitle(i + 1)}
+								value={word("title")}
+								onValue={v => one("title", v === "" ? undefined : JSON.stringify(v))}
+								maxLength={200}
+							/>
+							<Tick
+								label={p.argumentNeeded(i + 1)}
+								value={members.get("required") === "true"}
+								onValue={v => one("required", String(v))}
+							/>
+							<button type="button" onClick={() => set(rows.filter((_, k) => k !== i))}>
+								{p.argumentRemove(i + 1)}
+							</button>
+						</div>
+						<Lines
+							label={p.argumentWhat(i + 1)}
+							rows={1}
+							value={word("description")}
+							onValue={v => one("description", v === "" ? undefined : JSON.stringify(v))}
+							maxLength={500}
+						/>
+						<Texts
+							label={p.argumentValues(i + 1)}
+							text={members.get("values") ?? ""}
+							onText={v => one("values", v === "" ? undefined : v)}
+							max={VALUES_MAX}
+						/>
+					</div>
+				);
+			})}
+			{rows.length < ARGUMENTS_MAX ? (
 				<p>
-					<button type="button" onClick={() => onList([...list, {name: "", description: "", required: true}])}>
+					<button type="button" onClick={() => set([...rows, '{"name":"","required":true}'])}>
 						{p.argumentAdd}
 					</button>
 				</p>
@@ -59,123 +109,89 @@ function Arguments({list, onList}: {list: readonly Argument[]; onList: (list: Ar
 	);
 }
 
-/** Draws the form of a new prompt or resource. */
-export function ObjectNew({object, server}: {object: Drafted; server: string}) {
-	const prompt = object === "prompt",
-		servers = usePages("/api/servers", {query: {limit: 200}});
-	const [where, setWhere] = useState(server),
-		[name, setName] = useState(""),
-		[description, setDescription] = useState("");
-	const [text, setText] = useState(""),
-		[code, setCode] = useState(false),
-		[uri, setUri] = useState(""),
-		[mime, setMime] = useState("");
-	const [args, setArgs] = useState<Argument[]>([]);
-	/* A family of resources is known by its braces. */
-	const family = !prompt && uri.includes("{"),
-		byCode = code || family;
-	const draft = useDraft(),
-		at = where || servers.items[0]?.id || "";
-	const act = useAction(async () => {
-		const result = await draft.run(prompt ? "create_prompt" : "create_resource", {
-			server_id: at,
-			name,
-			description,
-			...(byCode ? {python_code: text} : {text}),
-			...(prompt ? {arguments: args} : family ? {uri_template: uri} : {uri}),
-			...(mime && !prompt ? {mime_type: mime} : {}),
-		});
-		if (result !== undefined) {
-			doneThere(p.drafted);
-			go(link("tools", made(result).id ?? "", "edit"));
-		}
-	});
+/** Draws the content of a prompt or resource: a text, bytes of a file, or code. */
+export function ObjectContent({object, f, onChange}: {object: ObjectKind; f: Fields; onChange: Change}) {
+	const family = object === "template",
+		byCode = f.kind === "python";
 
 	return (
-		<Page title={prompt ? p.newPrompt : p.newResource} back={[link("prompts"), p.title]} intro={t.draftWhy}>
-			<ProblemNote problem={servers.problem} again={servers.reload} />
-			{!servers.loading && !servers.problem && servers.items.length === 0 ? <NoServer /> : null}
-			<Part title={t.content}>
-				<Form label={t.makeDraft} busy={act.busy} problem={act.problem} action={act.run} disabled={!at}>
-					<Choice label={t.server} value={at} onValue={setWhere} options={servers.items.map(s => [s.id, s.name] as const)} />
-					<Field label={t.name} hint={t.nameHint} value={name} onValue={setName} required maxLength={64} autofocus />
-					<Area label={t.description} value={description} onValue={setDescription} rows={2} maxLength={2000} />
-					{prompt ? (
-						<Arguments list={args} onList={setArgs} />
-					) : (
-						<>
-							<Field label={t.uri} hint={p.uriHint} value={uri} onValue={setUri} required maxLength={1024} />
-							<Field label={p.mime} hint={p.mimeHint} value={mime} onValue={setMime} maxLength={255} />
-						</>
-					)}
-					<Tick
-						label={p.byCode}
-						hint={family ? p.familyNeedsCode : p.byCodeHint}
-						value={byCode}
-						onValue={setCode}
-						disabled={family}
-					/>
-					<Area
-						label={byCode ? t.code : t.text}
-						hint={byCode ? p.codeHint : prompt ? p.textHint : undefined}
-						code
-						rows={14}
-						value={text}
-						onValue={setText}
-						required
-					/>
-					{draft.bad ? <ResultView text={draft.bad.result} /> : null}
-				</Form>
-			</Part>
-		</Page>
+		<>
+			<Tick
+				label={p.byCode}
+				hint={family ? p.familyNeedsCode : p.byCodeHint}
+				value={byCode}
+				onValue={on => onChange({kind: on ? "python" : "static"})}
+				disabled={family}
+			/>
+			{byCode ? (
+				<Lines
+					label={t.code}
+					hint={p.codeHint}
+					code
+					rows={18}
+					value={f.python_code}
+					onValue={v => onChange({python_code: v})}
+					required
+				/>
+			) : f.blob !== "" ? (
+				<>
+					<BlobFacts base64={f.blob} />
+					<p>
+						<button type="button" onClick={() => onChange({blob: ""})}>
+							{e.blobToText}
+						</button>
+					</p>
+				</>
+			) : (
+				<Lines
+					label={t.text}
+					hint={object === "prompt" ? p.textHint : undefined}
+					code
+					rows={14}
+					value={f.text}
+					onValue={text => onChange({text})}
+					required
+				/>
+			)}
+			{object === "resource" && !byCode ? <BlobFile onBlob={blob => onChange({blob})} /> : null}
+		</>
 	);
 }
 
-/** Draws the editor of a version's text or code and description. */
-export function ObjectEditor({v, onDone}: {v: Schemas["Version"]; onDone: () => void}) {
-	const prompt = v.object === "prompt",
-		byCode = v.python_code !== null && v.python_code !== undefined;
-	const before = byCode ? (v.python_code ?? "") : (v.text ?? ""),
-		[text, setText] = useState(before),
-		[description, setDescription] = useState(v.description ?? "");
-	const draft = useDraft(),
-		changed = text !== before,
-		redescribed = description !== (v.description ?? "");
-	const act = useAction(async () => {
-		const result = await draft.run(
-			prompt ? "update_prompt" : "update_resource",
-			{
-				[prompt ? "prompt_id" : "resource_id"]: v.tool_id,
-				...(changed ? (byCode ? {python_code: text} : {text}) : {}),
-				...(redescribed ? {description} : {}),
-			},
-			v,
-		);
-		if (result !== undefined) {
-			done(p.drafted);
-			onDone();
+/* Reads a file of this computer. Its name is not used. */
+function BlobFile({onBlob}: {onBlob: (base64: string) => void}) {
+	const id = useId(),
+		[wrong, setWrong] = useState<string>();
+	const take = async (file: File | undefined) => {
+		setWrong(undefined);
+		if (file === undefined) return;
+		if (file.size > BLOB_MAX) {
+			setWrong(e.blobLarge);
+			return;
 		}
-	});
+		const raw = new Uint8Array(await file.arrayBuffer());
+		let text = "";
+		for (const b of raw) text += String.fromCharCode(b);
+		onBlob(btoa(text));
+	};
 
 	return (
-		<Part title={t.editing(v.version)}>
-			<Form label={t.makeDraft} busy={act.busy} problem={act.problem} action={act.run} disabled={!changed && !redescribed}>
-				<Area label={t.description} value={description} onValue={setDescription} rows={2} maxLength={2000} />
-				{v.blob ? (
-					<p class="quiet">{p.blobStays}</p>
-				) : (
-					<Area
-						label={byCode ? t.code : t.text}
-						hint={byCode ? p.codeHint : prompt ? p.textHint : undefined}
-						code
-						rows={18}
-						value={text}
-						onValue={setText}
-						required
-					/>
-				)}
-				{draft.bad ? <ResultView text={draft.bad.result} /> : null}
-			</Form>
-		</Part>
+		<div class="field">
+			<label for={id}>{e.blobFile}</label>
+			<input
+				id={id}
+				type="file"
+				aria-describedby={`${id}-hint`}
+				onChange={ev => void take(ev.currentTarget.files?.[0]).catch(() => setWrong(e.blobUnread))}
+			/>
+			<p class="hint" id={`${id}-hint`}>
+				{e.blobHint}
+			</p>
+			{wrong ? (
+				<p class="error" role="alert">
+					{wrong}
+				</p>
+			) : null}
+		</div>
 	);
 }

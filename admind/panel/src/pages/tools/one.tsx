@@ -38,7 +38,7 @@ export function ToolOne({id}: {id: string}) {
 								{t.run}
 							</a>
 						) : null}
-						{(tool.kind === "python" || tool.object !== "tool") && meAdministers() ? (
+						{meAdministers() ? (
 							<a class="button" href={link("tools", id, "edit")}>
 								{t.edit}
 							</a>
@@ -126,7 +126,7 @@ function Whole({id, version, title}: {id: string; version: number; title: string
 	return (
 		<Part title={title}>
 			<ProblemNote problem={read.problem} again={read.reload} />
-			{read.data ? <Content v={read.data} /> : read.problem ? null : <Loading />}
+			{read.data ? <Content v={read.data} source={read.text ?? "{}"} /> : read.problem ? null : <Loading />}
 		</Part>
 	);
 }

@@ -3,7 +3,6 @@ import type {PageProps} from "../../pages";
 import {ToolCompare} from "./compare";
 import {ToolEdit, ToolNew} from "./edit";
 import {ToolList} from "./list";
-import {ObjectNew} from "./object";
 import {ToolOne} from "./one";
 import {ToolRun} from "./run";
 import {ToolVersion} from "./version";
@@ -13,11 +12,8 @@ export default function Tools({rest: [id, what, version], query}: PageProps) {
 	if (id === "new") {
 		const object = query.get("object"),
 			server = query.get("server") ?? "";
-		return object === "prompt" || object === "resource" ? (
-			<ObjectNew key={object} object={object} server={server} />
-		) : (
-			<ToolNew server={server} />
-		);
+		const kind = object === "prompt" || object === "resource" ? object : "tool";
+		return <ToolNew key={kind} object={kind} server={server} />;
 	}
 	switch (what) {
 		case "compare":
@@ -27,7 +23,7 @@ export default function Tools({rest: [id, what, version], query}: PageProps) {
 		case "run":
 			return <ToolRun id={id} />;
 		case "edit":
-			return <ToolEdit id={id} />;
+			return <ToolEdit key={id} id={id} />;
 		default:
 			return <ToolOne id={id} />;
 	}

@@ -5,6 +5,7 @@ import {useAction, useRead} from "../../api/use";
 import {en} from "../../en";
 import {link} from "../../route";
 import {Form} from "../../ui/form";
+import {jsonMembers} from "../../ui/json";
 import {Loading, Note, ProblemNote} from "../../ui/notice";
 import {Page, Part} from "../../ui/page";
 import {ResultView} from "../../ui/result";
@@ -53,7 +54,7 @@ export function ToolRun({id}: {id: string}) {
 				<div class="columns">
 					<Part title={t.arguments}>
 						<Form label={t.run} busy={act.busy} problem={act.problem} action={act.run} disabled={!tool?.callable}>
-							<SchemaForm schema={version.data.input_schema} values={values} onValues={setValues} />
+							<SchemaForm schema={version.data.input_schema} source={jsonMembers(version.text ?? "{}").get("input_schema")} values={values} onValues={setValues} />
 						</Form>
 					</Part>
 					<Part title={en.result.result} actions={result ? <a href={link("calls", result.execution)}>{t.record}</a> : null}>

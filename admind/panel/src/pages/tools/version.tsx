@@ -27,7 +27,7 @@ export function ToolVersion({id, version}: {id: string; version: string}) {
 			<ProblemNote problem={read.problem} again={read.reload} />
 			{v ? (
 				<Part title={t.content}>
-					<Content v={v} />
+					<Content v={v} source={read.text ?? "{}"} />
 				</Part>
 			) : read.problem ? null : (
 				<Loading />
