@@ -6,7 +6,10 @@
 
 #include "gateway.h"
 
-/* gateway.c. Fills in the state; gw->proc must be filled in before. 0 or -1. */
+/* gateway.c. Checks panel_origin. 0, or -1 with INVALID_PARAMS and the form
+ * that it must have. */
+int gateway_check(const struct conf *, struct err *);
+/* Fills in the state; gw->proc must be filled in before. 0 or -1. */
 int gateway_init(struct gateway *);
 int gateway_connect(struct gateway *, struct err *);
 /* Accepts no connections until admind and sandboxd are connected, for

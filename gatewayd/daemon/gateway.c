@@ -14,6 +14,7 @@
 #include "ids.h"
 #include "log.h"
 #include "methods.h"
+#include "origin.h"
 #include "parked.h"
 #include "quirk.h"
 #include "stream.h"
@@ -251,11 +252,43 @@ static const struct exchange_ops ops = {
     .cancel = call_cancel,
 };
 
+/*
+ * Returns the origin whose pages may call the local listener: the panel's. NULL
+ * for none.
+ *
+ * The tunnel's listener ignores the setting. Its clients come from elsewhere,
+ * and a page there needs allowed_origin. gateway_check has judged the text.
+ */
+static const char *
+panel_origin(const struct gateway *gw)
+{
+	const char *origin = conf_str(gw->proc.conf, "panel_origin");
+
+	return gw->listener == LISTENER_LOCAL && strcmp(origin, "-") != 0
+	    ? origin
+	    : NULL;
+}
+
+int
+gateway_check(const struct conf *c, struct err *e)
+{
+	const char *origin = conf_str(c, "panel_origin");
+	size_t n = origin_read(origin);
+
+	if (strcmp(origin, "-") == 0 || (n > 0 && origin[n] == '\0'))
+		return 0;
+	return err_set(e, FAILURE_INVALID_PARAMS,
+	    "panel_origin is an origin as browsers write it, such as "
+	    "http://127.0.0.1:8000: a host in lower case, no path, no port 80 "
+	    "of http or 443 of https; or - for none");
+}
+
 int
 gateway_init(struct gateway *gw)
 {
 	gw->listener = listener_of(conf_str(gw->proc.conf, "listener"));
 	gw->allowed_origins = conf_str(gw->proc.conf, "allowed_origin");
+	gw->panel_origin = panel_origin(gw);
 	gw->session_ttl_ms = (uint64_t)conf_int(gw->proc.conf, "session_ttl");
 	gw->page_size = (size_t)conf_int(gw->proc.conf, "page_size");
 	gw->quirks = quirk_settings(gw->proc.conf);

@@ -43,9 +43,12 @@ write_address(const char *path, const char *address)
 /* The balancers that `proxy_protocol_from` names. */
 static struct proxyv2_from balancers;
 
+/* Checks the settings that are more than a word. -t does the same. */
 static int
-check_balancers(const struct conf *c, struct err *e)
+check(const struct conf *c, struct err *e)
 {
+	if (gateway_check(c, e) < 0)
+		return -1;
 	return proxyv2_from_read(
 	    conf_str(c, "proxy_protocol_from"), &balancers, e);
 }
@@ -73,7 +76,7 @@ listen_http(struct gateway *gw, char *address, size_t len)
 	bool tunnel = gw->listener == LISTENER_TUNNEL;
 	int inherited = service_listener("http");
 
-	if (check_balancers(c, &err) != 0)
+	if (check(c, &err) != 0)
 		log_fatal("config", "%s", err.text);
 	if (balancers.n > 0)
 		l.proxy_from = &balancers;
@@ -150,7 +153,7 @@ main(int argc, char **argv)
 	size_t i;
 	int rc;
 
-	proc_check_with(check_balancers);
+	proc_check_with(check);
 	proc_start(&gw.proc, "gatewayd", argc, argv);
 	if (gateway_init(&gw) < 0)
 		log_fatal("start", "out of memory");

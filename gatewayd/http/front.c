@@ -6,9 +6,17 @@
  * make a browser connect here under a name that the page's owner controls (DNS
  * rebinding), but then Host carries that name, and Origin is the page's origin.
  * So on the local listener Host must be a loopback name, and an Origin must be
- * the very origin that Host names, or one that the administrator listed. On the
- * tunnel's listener Host is the public name, which the proxy checks. There an
- * Origin must be in the list.
+ * the very origin that Host names, the panel's, or one that the administrator
+ * listed. On the tunnel's listener Host is the public name, which the proxy
+ * checks. There an Origin must be in the list.
+ *
+ * The panel's page Playground is a client of the local listener (decision
+ * 0116). Its origin belongs to the program that listens at its address, which
+ * is admind-http. If another program has that port, its pages may call here
+ * from a browser of this machine. That program may call here itself: it runs on
+ * this machine, and a browser gives it no other right. No cookie is read here,
+ * and the answer asks a browser for none. With local_token_file all of these
+ * need a token.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +86,8 @@ static bool
 origin_allowed(const struct gateway *gw, const char *origin, const char *host)
 {
 	if (in_list(gw->allowed_origins, origin))
+		return true;
+	if (gw->panel_origin != NULL && strcmp(origin, gw->panel_origin) == 0)
 		return true;
 	return gw->listener == LISTENER_LOCAL &&
 	    strncmp(origin, "http://", 7) == 0 &&

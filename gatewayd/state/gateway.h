@@ -70,6 +70,8 @@ struct gateway {
 	struct ipc_client *admind, *sandboxd;
 	enum listener listener;
 	const char *allowed_origins; /* comma-separated */
+	/* The panel's origin; NULL for none, and on the tunnel's listener. */
+	const char *panel_origin;
 	uint64_t session_ttl_ms, quiet_ms;
 	size_t page_size; /* items of a list in one answer */
 	unsigned quirks;  /* allowed: mask of 1 << enum mcp_quirk */

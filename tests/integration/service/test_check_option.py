@@ -12,6 +12,7 @@ ADMIND = BUILD / "admind/mcpbox-admind"
 SANDBOXD = BUILD / "sandboxd/mcpbox-sandboxd"
 HTTP = BUILD / "admind/http/mcpbox-admind-http"
 VAULT = BUILD / "admind/vault/mcpbox-admind-vault"
+GATEWAYD = BUILD / "gatewayd/mcpbox-gatewayd"
 EGRESS = BUILD / "sandboxd/egress/mcpbox-sandboxd-egress"
 # The machine that tests need not have our users.
 USERS = {ADMIND: ("gateway_local_user", "gateway_tunnel_user", "web_user"), EGRESS: ("sandboxd_user",),
@@ -21,6 +22,8 @@ USERS = {ADMIND: ("gateway_local_user", "gateway_tunnel_user", "web_user"), EGRE
 GOOD = [
     (ADMIND, "database host=/run/postgresql dbname=mcpbox user=mcpbox_app"),
     (SANDBOXD, "module_index https://index.example.org/simple/"),
+    (GATEWAYD, "panel_origin http://127.0.0.1:9000"),
+    (GATEWAYD, "panel_origin -"),
     (EGRESS, "never 10.0.0.5,192.0.2.1:5432"),
     (EGRESS, "dns_servers 192.0.2.1,[2001:db8::1]:53"),
     (HTTP, "panel_origins https://mcpbox.example:8443,https://box.example"),
@@ -36,6 +39,7 @@ BAD = [
     (ADMIND, "mcp_url http://127.0.0.1/" + "x" * 500, "mcp_url"),
     (SANDBOXD, "module_index ftp://index.example.org/", "ftp://index.example.org/"),
     (SANDBOXD, "module_index https://index.example.org/simple/\nmodule_files_hosts a/b", "a/b"),
+    (GATEWAYD, "panel_origin http://127.0.0.1:9000/", "panel_origin"),
     (EGRESS, "never 10.0.0.5,nonsense", "nonsense"),
     (EGRESS, "dns_servers 192.0.2.1,nonsense", "dns_servers"),
     (HTTP, "panel_origins http://mcpbox.example", "panel_origins"),
@@ -51,7 +55,7 @@ BAD = [
 
 def check(tmp_path, program, text):
     f = tmp_path / "x.conf"
-    f.write_text("".join(f"{u} 65534\n" for u in USERS[program]) + text + "\n", encoding="utf-8")
+    f.write_text("".join(f"{u} 65534\n" for u in USERS.get(program, ())) + text + "\n", encoding="utf-8")
     f.chmod(0o644)
     return subprocess.run([program, "-t", "-f", f], capture_output=True, text=True, timeout=patience(20), check=False)
 
