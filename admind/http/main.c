@@ -14,6 +14,7 @@
 #include "log.h"
 #include "origins.h"
 #include "panel.h"
+#include "policy.h"
 #include "problem.h"
 #include "proc.h"
 #include "reads.h"
@@ -215,11 +216,13 @@ drain(void *arg)
 	httpd_drain(web.httpd, &d);
 }
 
-/* Checks the setting beyond its type, for -t and at the start. */
+/* Checks the settings that are more than a word, for -t and for the start. */
 static int
-check_origins(const struct conf *c, struct err *e)
+check(const struct conf *c, struct err *e)
 {
-	return origins_check(conf_str(c, "panel_origins"), e);
+	if (origins_check(conf_str(c, "panel_origins"), e) < 0)
+		return -1;
+	return policy_check(conf_str(c, "mcp_url"), e);
 }
 
 int
@@ -247,10 +250,11 @@ main(int argc, char **argv)
 	unsigned wanted;
 	int rc, inherited;
 
-	proc_check_with(check_origins);
+	proc_check_with(check);
 	proc_start(&proc, "admind-http", argc, argv);
-	if (check_origins(proc.conf, &e) < 0)
-		log_fatal("configuration", "%s", e.text);
+	if (check(proc.conf, &e) < 0)
+		log_fatal("config", "%s", e.text);
+	policy_make(conf_str(proc.conf, "mcp_url"));
 	web.origins = conf_str(proc.conf, "panel_origins");
 	wanted = (unsigned)conf_int(proc.conf, "max_connections");
 	limits.connections = httpd_files(wanted, FILES_RESERVED);

@@ -4,6 +4,7 @@
 #include "crypto.h"
 #include "guard.h"
 #include "json_grammar.h"
+#include "policy.h"
 #include "problem.h"
 #include "reply.h"
 #include "web.h"
@@ -13,17 +14,6 @@
 static const char data_policy[] =
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'";
-/*
- * The policy of a file of the panel: it runs the panel's own files and asks
- * this origin alone. No script of an attribute, of a text or of another place
- * runs, and no text becomes HTML (the page may make no trusted type). So a
- * hostile text that a page shows wrongly still does nothing.
- */
-static const char panel_policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'";
 /* A page could ask a browser for these. The panel needs passkeys alone. */
 static const char panel_permissions[] =
     "accelerometer=(), autoplay=(), camera=(), display-capture=(), "
@@ -51,8 +41,8 @@ reply_headers(struct httpd_req *req)
 	httpd_header(req, "X-Content-Type-Options", "nosniff");
 	httpd_header(req, "X-Frame-Options", "DENY");
 	httpd_header(req, "Referrer-Policy", "no-referrer");
-	httpd_header(
-	    req, "Content-Security-Policy", panel ? panel_policy : data_policy);
+	httpd_header(req, "Content-Security-Policy",
+	    panel ? policy_of_panel() : data_policy);
 	httpd_header(req, "Cross-Origin-Resource-Policy", "same-origin");
 	httpd_header(req, "Cross-Origin-Opener-Policy", "same-origin");
 }

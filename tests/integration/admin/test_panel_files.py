@@ -26,9 +26,13 @@ FILES = {"index.html": PAGE, "main-3K74SSMO.js": SCRIPT, "main-0123456789.css": 
          "mark-abcdefghij.svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>\n"}
 TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
          "svg": "image/svg+xml; charset=utf-8"}
-POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'%s; "
           "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
           "trusted-types 'none'")
+
+
+#: The default of mcp_url.
+GATEWAY = " http://127.0.0.1:8002"
 
 
 def packed(data):
@@ -56,25 +60,25 @@ class Web:
     def log(self):
         return (self.top / "log").read_text(encoding="utf-8")
 
-    def start(self, panel=None):
+    def start(self, panel=None, more=""):
         (self.top / "state/addr").unlink(missing_ok=True)
         conf = self.top / "admind-http.conf"
         conf.write_text(f"run_dir {self.top}/run\nlisten 127.0.0.1:0\naddr_file {self.top}/state/addr\n"
-                        f"panel {self.panel if panel is None else panel}\n", encoding="utf-8")
+                        f"panel {self.panel if panel is None else panel}\n{more}", encoding="utf-8")
         with open(self.top / "log", "wb") as log:
             self.process = subprocess.Popen([web_program(), "-f", conf], stderr=log, stdin=subprocess.DEVNULL,
                                             user=USER, group=USER, extra_groups=[])
         return self
 
-    def up(self, panel=None):
-        self.start(panel)
+    def up(self, panel=None, more=""):
+        self.start(panel, more)
         until(lambda: self.process.poll() is not None or (self.top / "state/addr").exists(), 10)
         assert self.process.poll() is None, self.log
         return self
 
-    def refused(self):
+    def refused(self, more=""):
         """Starts, which must fail. Returns the log's last line."""
-        self.start()
+        self.start(more=more)
         assert self.process.wait(patience(30)) == 1, self.log
         return self.log.splitlines()[-1]
 
@@ -152,7 +156,7 @@ def test_a_file(served, name):
 @pytest.mark.parametrize("path", ["/", *(f"/panel/{n}" for n in FILES if n != "index.html")])
 def test_headers_and_no_cookie(served, path):
     _, headers, _ = served.ask(path)
-    assert headers["content-security-policy"] == POLICY
+    assert headers["content-security-policy"] == POLICY % GATEWAY
     assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
     assert headers["cross-origin-opener-policy"] == headers["cross-origin-resource-policy"] == "same-origin"
     assert headers["x-frame-options"] == "DENY" and "set-cookie" not in headers
@@ -160,6 +164,19 @@ def test_headers_and_no_cookie(served, path):
     assert {k for k, v in allowed.items() if v != "()"} == \
         {"publickey-credentials-get", "publickey-credentials-create"}
     assert {"camera", "microphone", "geolocation", "usb", "payment"} <= set(allowed)
+
+
+@pytest.mark.parametrize("url,source", [("https://mcp.example.org/mcp", " https://mcp.example.org"), ("-", "")])
+def test_the_gateway_is_one_source_of_the_policy(web, url, source):
+    assert web.up(more=f"mcp_url {url}\n").ask()[1]["content-security-policy"] == POLICY % source
+    web.end()
+
+
+@pytest.mark.parametrize("url", [
+    "http://127.0.0.1:8002", "127.0.0.1:8002/mcp", "http://*/mcp", "http://a.example;script-src/mcp", "http://[::1]:8002/mcp",
+    "http://a.example:80/mcp", "http://a.example/mcp?x", "http://a.example/mcp;script-src", "http://A.example/mcp", "*", "'unsafe-inline'"])
+def test_another_text_is_no_source(web, url):
+    assert "mcp_url is an address such as http://127.0.0.1:8002/mcp" in web.refused(f"mcp_url {url}\n")
 
 
 def test_answers_of_rest_keep_their_policy(served):
@@ -196,7 +213,7 @@ def test_not_modified(served):
                 status, headers, body = served.ask(path, method, If_None_Match=value)
                 assert (status, body) == (304, b""), (path, method, value)
                 assert headers["etag"] == tag(data) and "content-length" not in headers
-                assert headers["content-security-policy"] == POLICY and headers["vary"] == "Accept-Encoding"
+                assert headers["content-security-policy"] == POLICY % GATEWAY and headers["vary"] == "Accept-Encoding"
                 assert headers["cache-control"] == served.ask(path)[1]["cache-control"]
         for value in ('"x"', tag(data)[1:-1], tag(packed(data))):
             assert served.ask(path, If_None_Match=value)[::2] == (200, data), (path, value)

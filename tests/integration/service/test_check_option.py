@@ -13,6 +13,7 @@ SANDBOXD = BUILD / "sandboxd/mcpbox-sandboxd"
 HTTP = BUILD / "admind/http/mcpbox-admind-http"
 VAULT = BUILD / "admind/vault/mcpbox-admind-vault"
 GATEWAYD = BUILD / "gatewayd/mcpbox-gatewayd"
+HTTP = BUILD / "admind/http/mcpbox-admind-http"
 EGRESS = BUILD / "sandboxd/egress/mcpbox-sandboxd-egress"
 # The machine that tests need not have our users.
 USERS = {ADMIND: ("gateway_local_user", "gateway_tunnel_user", "web_user"), EGRESS: ("sandboxd_user",),
@@ -24,6 +25,8 @@ GOOD = [
     (SANDBOXD, "module_index https://index.example.org/simple/"),
     (GATEWAYD, "panel_origin http://127.0.0.1:9000"),
     (GATEWAYD, "panel_origin -"),
+    (HTTP, "mcp_url http://localhost:9002/mcp"),
+    (HTTP, "mcp_url -"),
     (EGRESS, "never 10.0.0.5,192.0.2.1:5432"),
     (EGRESS, "dns_servers 192.0.2.1,[2001:db8::1]:53"),
     (HTTP, "panel_origins https://mcpbox.example:8443,https://box.example"),
@@ -40,6 +43,7 @@ BAD = [
     (SANDBOXD, "module_index ftp://index.example.org/", "ftp://index.example.org/"),
     (SANDBOXD, "module_index https://index.example.org/simple/\nmodule_files_hosts a/b", "a/b"),
     (GATEWAYD, "panel_origin http://127.0.0.1:9000/", "panel_origin"),
+    (HTTP, "mcp_url http://127.0.0.1:8002", "mcp_url"),
     (EGRESS, "never 10.0.0.5,nonsense", "nonsense"),
     (EGRESS, "dns_servers 192.0.2.1,nonsense", "dns_servers"),
     (HTTP, "panel_origins http://mcpbox.example", "panel_origins"),
