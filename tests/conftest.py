@@ -10,8 +10,8 @@ from harness.patience import until
 
 @pytest.fixture(scope="module")
 def instance(request):
-    """With the settings of the module's INSTANCE_SETS, if it has some."""
-    i = Instance(sets=getattr(request.module, "INSTANCE_SETS", ()))
+    """With the settings of the module's INSTANCE_SETS, if it has some, and with known ports if INSTANCE_PORTS."""
+    i = Instance(sets=getattr(request.module, "INSTANCE_SETS", ()), ports=getattr(request.module, "INSTANCE_PORTS", False))
     yield i
     i.close()
 

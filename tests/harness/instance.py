@@ -33,6 +33,9 @@ GROUPS = {"gwlocal": ("admind", "sandbox"), "gwtunnel": ("admind", "sandbox"),
           "admind": ("check", "vault", "sandbox", "dbowner"),
           "sandbox": ("vault", "pool", "egress", "store")}
 LOCKS = "/run/mcpbox-test-uids"
+#: Instances whose panel and gateway must know each other's port have two of their own a block of uids: below the ports that
+#: the system gives away (ip_local_port_range begins at 32768).
+PORTS = 21_000
 #: A guess at a password shall cost; the logins of tests need not. test_vault_hash.py looks
 #: at the default.
 CHEAP_HASHES = ("admind-vault:argon2_memory=8M", "admind-vault:argon2_passes=1")
@@ -123,8 +126,9 @@ class Instance:
     """Started by the constructor; close() ends and removes all of it. Its database is a
     copy (harness/template.py)."""
 
-    def __init__(self, sets=(), pg_sets=(), admin=True):
+    def __init__(self, sets=(), pg_sets=(), admin=True, ports=False):
         self.base, self._lock = take_block()
+        port = PORTS + 2 * ((self.base - BASE) // BLOCK) if ports else None
         self.parent = tempfile.mkdtemp(prefix="mcpb")
         os.chmod(self.parent, 0o711)
         self.state = os.path.join(self.parent, "s")
@@ -136,7 +140,7 @@ class Instance:
             self.control = control().Instance(self.state)
             try:
                 self.control.create(BUILD, str(self.base), sets=(*defaults(sets), *sets), pg_sets=(*NO_FSYNC, *pg_sets),
-                                    cluster=template.cluster())
+                                    cluster=template.cluster(), **({"mcp_port": port, "admin_port": port + 1} if ports else {}))
                 self.control.start()
                 self.control.wait(patience(UP_S))
             except control().Failed as e:

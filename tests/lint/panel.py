@@ -22,8 +22,11 @@ WHY = (
     (r"\bXMLHttpRequest\b|\bEventSource\b|\bWebSocket\b|\bsendBeacon\b", "sets no header, or leaves the API; use api/client.ts"),
     (r"\bfetch\(", "goes past api/client.ts, which has the login's half"),
 )
-#: Where a rule does not hold, and why: the one file that sends requests.
-EXCEPT = {(FOLDER + "/api/client.ts", r"\bfetch\(")}
+#: Where a rule does not hold, and why: the file that sends requests to REST, and those of the MCP client, which go to the gateway
+#: without the login.
+EXCEPT = {(f"{FOLDER}/{name}", r"\bfetch\(") for name in ("api/client.ts", "mcp/client.ts", "mcp/failure.ts")}
+#: Each fetch of the MCP client leaves the browser's cookies out: they have no port, and half of the login is one.
+OMIT = r"\bfetch\((?:[^()]|\([^()]*\))*?credentials: \"omit\""
 ADDRESS = re.compile(r"[\"'`(]https?://(?!127\.0\.0\.1[:/]|mcp\.example\.org)")
 
 
@@ -40,6 +43,10 @@ def faults(path, text):
         if (path, pattern) in EXCEPT:
             continue
         found += [(bare.count("\n", 0, m.start()) + 1, f"{m[0].strip()}: {why}") for m in re.finditer(pattern, bare)]
+    if path.startswith(FOLDER + "/mcp/"):
+        whole = {m.start() for m in re.finditer(OMIT, bare, re.S)}
+        found += [(bare.count("\n", 0, m.start()) + 1, "fetch without credentials: \"omit\": the gateway would get half of the login")
+                  for m in re.finditer(r"\bfetch\(", bare) if m.start() not in whole]
     if path != TEXTS:
         found += [(bare.count("\n", 0, m.start()) + 1, f"{m[0]}: the page asks its own origin alone") for m in ADDRESS.finditer(bare)]
         found += [(i, f"over {WIDTH_MAX} columns") for i, line in enumerate(text.split("\n"), 1) if len(line) > WIDTH_MAX]
@@ -49,12 +56,14 @@ def faults(path, text):
 
 
 def rooms(path, text):
-    """api/ knows no component, ui/ no page, and no page another page but by its name."""
+    """api/ and mcp/ know no component, api/ no mcp/, ui/ no page, and no page another page but by its name."""
     place = path.removeprefix(FOLDER + "/").split("/")
     for m in re.finditer(r"from \"(\.[^\"]+)\"", text):
         to = (ROOT / path).parent.joinpath(m[1]).resolve().relative_to(ROOT / FOLDER).parts
         line = text.count("\n", 0, m.start()) + 1
-        if place[0] == "api" and to[0] in ("ui", "pages"):
+        if place[0] in ("api", "mcp") and to[0] in ("ui", "pages"):
+            yield line, f"{place[0]}/ uses {'/'.join(to)}"
+        if place[0] == "api" and to[0] == "mcp":
             yield line, f"api/ uses {'/'.join(to)}"
         if place[0] == "ui" and to[0] == "pages":
             yield line, f"ui/ uses {'/'.join(to)}"
@@ -65,6 +74,10 @@ def check_own():
     for bad in ("x.innerHTML = y", "eval('1')", "localStorage.a", '<p style="x">', "fetch(x)", "a = 'https://x.org'", "setTimeout('x')",
                 '<a target="_blank">'):
         assert faults("x.tsx", bad), bad
+    client = FOLDER + "/mcp/client.ts"
+    assert faults(client, "await fetch(this.url, {method: 'GET'})")
+    assert not faults(client, 'await fetch(f(x), {method, credentials: "omit"})')
+    assert list(rooms(client, 'import {X} from "../ui/text"'))
     for good in ("/* innerHTML */", "x.textContent = y", "setTimeout(() => x)", '<a target="_blank" rel="noopener">'):
         assert not faults("x.tsx", good), good
 

@@ -13,6 +13,7 @@ PAGES = (
     ("#/tools/{tool}/compare?a=1&b=2", "weather__forecast"),
     ("#/tools/{tool}/run", "Run weather__forecast"),
     ("#/tools/{tool}/edit", "Edit weather__forecast"),
+    ("#/playground", "Playground"),
     ("#/prompts", "Prompts and resources"),
     ("#/tools/new?object=prompt", "New prompt"),
     ("#/tools/new?object=resource", "New resource"),

@@ -2,7 +2,7 @@
 import type {ComponentType} from "preact";
 import {useEffect, useRef, useState} from "preact/hooks";
 import {api, type Schemas} from "./api/client";
-import {sessionAsk, sessionEnd, sessionHalf, sessionWatch} from "./api/session";
+import {sessionAsk, sessionEnd, sessionHalf, sessionLeave, sessionWatch} from "./api/session";
 import {useAction, useRead} from "./api/use";
 import {en} from "./en";
 import {meHolds, meWatch, useEvery} from "./me";
@@ -66,6 +66,7 @@ function Frame({me, over, onOut}: {me: Me; over: boolean; onOut: () => void}) {
 	const content = useRef<HTMLElement>(null);
 	const [menu, setMenu] = useState(false);
 	const out = useAction(async () => {
+		await sessionLeave();
 		await api.post("/api/logout");
 		sessionEnd();
 		onOut();

@@ -19,6 +19,7 @@ export const pages: PageRow[] = [
 	{place: "", title: en.overview.title, group: main, load: () => import("./pages/overview/page")},
 	{place: "approvals", title: en.approvals.title, group: main, load: () => import("./pages/approvals/page")},
 	{place: "tools", title: en.tools.title, group: tools, load: () => import("./pages/tools/page")},
+	{place: "playground", title: en.playground.title, group: tools, load: () => import("./pages/playground/page")},
 	{place: "prompts", title: en.prompts.title, group: tools, load: () => import("./pages/prompts/page")},
 	{place: "servers", title: en.servers.title, group: tools, load: () => import("./pages/servers/page")},
 	{place: "secrets", title: en.secrets.title, group: tools, load: () => import("./pages/secrets/page")},

@@ -134,6 +134,7 @@ class Page:
     def __init__(self, chromium, origin):
         self.chromium, self.origin = chromium, origin
         self.asked = []     # addresses that the page asked for
+        self.others = ()    # origins that it may ask beside its own: the gateway's, of Playground
         self.cdp("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
         self.cdp("DOM.enable")
         self.cdp("Accessibility.enable")
@@ -282,9 +283,10 @@ class Page:
         seen = self.seen()
         assert seen == {"csp": [], "errors": [], "canary": 0}, seen
         away = self.js("return performance.getEntriesByType('resource').map(e => e.name)")
-        assert not [u for u in away if not u.startswith((self.origin + "/", *ROUTES_AWAY))], away
+        own = tuple(o + "/" for o in (self.origin, *self.others))
+        assert not [u for u in away if not u.startswith((*own, *ROUTES_AWAY))], away
         # A refusal that a page shows is in the browser's log, too: an answer of its own server is no fault.
-        bad = [e["message"] for e in self.logged() if e.get("source") != "network" or not e["message"].startswith(self.origin + "/")]
+        bad = [e["message"] for e in self.logged() if e.get("source") != "network" or not e["message"].startswith(own)]
         bad = [m for m in bad if remark is None or remark not in m]
         assert not bad, bad
 

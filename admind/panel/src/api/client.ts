@@ -107,11 +107,11 @@ function address(route: string, path: Record<string, string> = {}, query: object
 }
 
 /** Sends one request with both halves of the login, or with `half` in place of its second. The caller reads the body.
- * Throws a Refusal. */
+ * `keepalive`: the request goes on after the page has left. Throws a Refusal. */
 export async function send(
 	method: string,
 	to: string,
-	options: {body?: unknown; match?: string; signal?: AbortSignal; half?: string} = {},
+	options: {body?: unknown; match?: string; signal?: AbortSignal; half?: string; keepalive?: boolean} = {},
 ): Promise<Response> {
 	const headers: Record<string, string> = {};
 	const half = options.half ?? sessionHalf();
@@ -126,6 +126,7 @@ export async function send(
 			headers,
 			body: options.body === undefined ? undefined : exactText(options.body),
 			signal: options.signal,
+			keepalive: options.keepalive,
 			credentials: "same-origin",
 			redirect: "error",
 			cache: "no-store",

@@ -76,5 +76,18 @@ export function sessionWatch(f: () => void): () => void {
 	return () => listeners.delete(f);
 }
 
+const endings = new Set<() => Promise<void>>();
+
+/** Has sessionLeave() call f: what needs the login is done before it is over. Returns what ends that. */
+export function sessionBeforeEnd(f: () => Promise<void>): () => void {
+	endings.add(f);
+	return () => endings.delete(f);
+}
+
+/** Waits for all that sessionBeforeEnd() was given. The person signs out next. */
+export async function sessionLeave(): Promise<void> {
+	await Promise.allSettled([...endings].map(f => f()));
+}
+
 /** Names the ways in which a login began, for people. */
 export const sessionWays: Record<string, string> = en.session.ways;
