@@ -17,8 +17,6 @@ int token_set_message(struct link *, struct ipc_frame *);
 int script_keys_message(struct link *, struct ipc_frame *);
 /* person_call.c: PERSON_CALL */
 int person_call_message(struct link *, struct ipc_frame *);
-/* Ends the calls of people whose login ended. Each second. */
-void person_call_tick(struct admind *);
 /* SOURCE_RUN and OAUTH_CALLBACK */
 int adminsources_message(struct link *, struct ipc_frame *);
 /* adminkeys.c: ACCESS_REFRESH */

@@ -565,8 +565,6 @@ withdrawn(const struct job *j)
 {
 	if (j->revoked_why != FAILURE_KILLED)
 		return "the tool was withdrawn";
-	if (inner_is_person(j))
-		return "the login ended, or lost its role";
 	return strncmp(j->principal, "oidc:", 5) == 0
 	    ? "your rights were withdrawn or changed"
 	    : "the token was revoked";

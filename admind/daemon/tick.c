@@ -7,7 +7,6 @@
 
 #include "access.h"
 #include "activity.h"
-#include "admin.h"
 #include "audit.h"
 #include "auth.h"
 #include "call.h"
@@ -78,7 +77,6 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	ending_retry(a);
 	sweep_run(a);
 	tokens_tick(a);
-	person_call_tick(a);
 	identities_retry(a);
 	identities_runs_tick(a);
 	if (a->ticks % ACCESS_TICKS == 0)

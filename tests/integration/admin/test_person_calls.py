@@ -3,14 +3,13 @@ as a client's, and no way around an approval, a proof or a role."""
 import json
 import secrets
 import socket
-import threading
 
 import pytest
 
 from harness.clients import confirm, flow
 from harness.clients.mcp import Client
 from harness.clients.rest import Rest
-from harness.patience import patience, until
+from harness.patience import until
 from integration.admin.test_proof import stale, wants_proof
 
 CODE = "def main(n: int = 1) -> int:\n    return n + {}\n"
@@ -137,39 +136,6 @@ def test_bad_input_gets_a_clear_answer(instance, mcp, rest, tool):
         assert refused(rest.request("POST", "/api/calls", body))[0] == 400, body
     failure, answer = result(draft(rest, "create_tool", name="x"))
     assert failure == "invalid_arguments" and answer["isError"], answer
-
-
-@pytest.mark.parametrize("how", ["logout", "removal"])
-def test_a_call_ends_with_its_login(instance, mcp, rest, how):
-    """... as a client's ends with its token; a call of another person goes on."""
-    name = flow.publish(instance, mcp, "endless", how, "import time\n\n\ndef main() -> int:\n    time.sleep(600)\n    return 1\n")
-    instance.ctl("servers", "limits", "endless", "timeout_ms=600000")
-    who = "ends_" + how
-    person, other = logged_in(instance, rest, "administrator", who), logged_in(instance, rest, "administrator")
-    answers = []
-
-    def calls(r):
-        t = threading.Thread(target=lambda: answers.append(result(call(r, name))[0]), daemon=True)
-        t.start()
-        return t
-    threads = [calls(person), calls(other)]
-
-    def open_ones():
-        return rest.get(f"/api/executions?tool={name}&state=open")[2]["items"]
-    until(lambda: len(open_ones()) == 2, say=open_ones)
-    [mine] = [e["id"] for e in open_ones() if e["principal"] == who]
-    if how == "logout":
-        assert person.request("POST", "/api/logout", {})[0] == 204
-    else:
-        assert rest.request("POST", f"/api/administrators/{who}/delete", {"password": instance.password})[0] == 204
-    kept = record(rest, mine)
-    assert (kept["outcome"], kept["failure_mode"]) == ("killed", "killed"), kept
-    threads[0].join(patience(30))
-    assert answers == ["killed"]
-    [left] = open_ones()
-    assert left["principal"] != who
-    assert other.request("POST", "/api/logout", {})[0] == 204
-    assert record(rest, left["id"])["outcome"] == "killed"
 
 
 @pytest.mark.parametrize("number", ["99999999999999999999", "-99999999999999999999", "18446744073709551616", "1e2"])
