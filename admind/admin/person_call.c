@@ -32,6 +32,11 @@ static const char *const drafting[] = {"mcpbox_create_tool",
     "mcpbox_create_resource", "mcpbox_update_resource", "mcpbox_validate_code",
     "mcpbox_test_code", "mcpbox_request_publish"};
 
+/* The beginning of op->buf. The arguments follow. */
+struct head {
+	struct ipc_hash login; /* SHA-256 of the login's token */
+};
+
 static bool
 callable(const char *tool)
 {
@@ -83,14 +88,19 @@ ended(void *arg, const struct inner_end *e)
 static void
 run(struct op *op)
 {
+	struct head h;
+
+	memcpy(&h, op->buf.p, sizeof(h));
 	inner_person(op->a, op->text, op->actor,
-	    ipc_bytes(op->buf.p, op->buf.len), &op->hash, ended, op);
+	    ipc_bytes(op->buf.p + sizeof(h), op->buf.len - sizeof(h)),
+	    &op->hash, &h.login, ended, op);
 }
 
 int
 person_call_message(struct link *l, struct ipc_frame *f)
 {
 	struct ipc_person_call m;
+	struct head h = {0};
 	struct op *op;
 
 	if (ipc_decode(f, &m, NULL) == -1)
@@ -108,6 +118,11 @@ person_call_message(struct link *l, struct ipc_frame *f)
 	memcpy(op->text, m.tool.p, m.tool.n);
 	op->text[m.tool.n] = '\0';
 	op->hash = m.seen;
+	/* login_check() refuses a malformed one. */
+	if (m.token.n == LOGIN_HASH_TEXT)
+		(void)b64url_decode(
+		    (const char *)m.token.p, m.token.n, h.login.b);
+	buf_put(&op->buf, &h, sizeof(h));
 	buf_put(&op->buf, m.arguments.p, m.arguments.n);
 	if (op->buf.failed)
 		op_refuse(op, FAILURE_BUSY, "out of memory");

@@ -15,6 +15,7 @@
 #include "audit.h"
 #include "catalogue.h"
 #include "ids.h"
+#include "inner.h"
 #include "log.h"
 #include "login.h"
 
@@ -320,6 +321,17 @@ admin_lookup(struct link *l, struct ipc_frame *f)
 	return 0;
 }
 
+/* Answers, then lets calls end whose login the change ended. The order matters:
+ * the vault ends logins when it reads this answer, at the latest. */
+static void
+people_changed(void *arg, const struct pg_result *rows, const struct err *err)
+{
+	struct admind *a = ((struct op *)arg)->a;
+
+	audit_db_ok(arg, rows, err);
+	inner_judge(a);
+}
+
 static int
 store_admin(struct link *l, struct ipc_frame *f)
 {
@@ -338,7 +350,7 @@ store_admin(struct link *l, struct ipc_frame *f)
 	db_p_text(&p, m.role);
 	db_p_text(&p, m.actor);
 	db_p_bytes(&p, m.verifier.p, m.verifier.n);
-	db_query(op->a->db, &admin_store, &p, audit_db_ok, op);
+	db_query(op->a->db, &admin_store, &p, people_changed, op);
 	return 0;
 }
 
@@ -362,7 +374,7 @@ store_passkeys(struct link *l, struct ipc_frame *f)
 	db_p_text(&p, m.detail);
 	db_p_bytes(&p, m.verifier.p, m.verifier.n);
 	db_p_bytes(&p, m.passkeys.p, m.passkeys.n);
-	db_query(op->a->db, &passkeys_store, &p, audit_db_ok, op);
+	db_query(op->a->db, &passkeys_store, &p, people_changed, op);
 	return 0;
 }
 
@@ -429,7 +441,7 @@ audit_event(struct link *l, struct ipc_frame *f)
 		db_p_text(&p, m.detail);
 	else
 		db_p_str(&p, "{}");
-	db_query(op->a->db, &audit, &p, audit_db_ok, op);
+	db_query(op->a->db, &audit, &p, people_changed, op);
 	buf_free(&actor);
 	buf_free(&subject);
 	return 0;

@@ -565,6 +565,8 @@ withdrawn(const struct job *j)
 {
 	if (j->revoked_why != FAILURE_KILLED)
 		return "the tool was withdrawn";
+	if (inner_is_person(j))
+		return "the login that made this call has ended";
 	return strncmp(j->principal, "oidc:", 5) == 0
 	    ? "your rights were withdrawn or changed"
 	    : "the token was revoked";

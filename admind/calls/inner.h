@@ -42,10 +42,15 @@ void inner_call(struct admind *, const char *name, const char *principal,
     enum inner_mode, struct ipc_bytes arguments, inner_cb *cb, void *arg);
 
 /* Makes the call of an administrator. seen: the hash of the version that he
- * read and that a draft is made from; zero: none was given. */
+ * read and that a draft is made from; zero: none was given. login: the SHA-256
+ * of his login's token. When that login ends, the call ends, too. */
 void inner_person(struct admind *, const char *name, const char *principal,
-    struct ipc_bytes arguments, const struct ipc_hash *seen, inner_cb *cb,
-    void *arg);
+    struct ipc_bytes arguments, const struct ipc_hash *seen,
+    const struct ipc_hash *login, inner_cb *cb, void *arg);
+
+/* Ends the calls of administrators whose logins have ended, or may call no
+ * more. To be called after each answer to the vault about people and logins. */
+void inner_judge(struct admind *);
 
 /* For call.c and job.c: runs the held job and takes it over. */
 void inner_run(struct job *);

@@ -35,6 +35,7 @@ problem_status(enum failure f)
 	case FAILURE_NOT_CONFIRMED:
 	case FAILURE_CONFIRMATION_PENDING:
 	case FAILURE_UPSTREAM_CHANGED:
+	case FAILURE_KILLED: /* such as by a stop, or with its login */
 		return 409;
 	case FAILURE_INVALID_ARGUMENTS:
 	case FAILURE_INVALID_PARAMS:
