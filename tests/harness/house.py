@@ -76,7 +76,8 @@ ASKED = {"warnings": 42, "tides": 95, "translate": 190}
 
 def rows(instance):
     """Writes the day's calls. Triggers are off: nobody made these, so no process says how they ended."""
-    sql = ["SET session_replication_role = replica", "SET search_path = mcpbox", "TRUNCATE execution_stats, execution_index, executions",
+    sql = ["SET session_replication_role = replica", "SET search_path = mcpbox", "TRUNCATE execution_stats, execution_hours,"
+           " execution_days, execution_index, executions",
            "DELETE FROM execution_queue"]
     for n, (ago, tool, caller, ending, failure, ms, arguments) in enumerate(CALLS):
         fail = "NULL" if failure is None else f"'{failure}'"
@@ -102,6 +103,7 @@ def rows(instance):
                     sql.append(
                         f"INSERT INTO execution_stats VALUES ({hour}, '{tool}', '{caller}', '{'local' if caller == 'local' else 'tunnel'}',"
                         f" 'tool', '{ending}', '{failure}', {number}, {number * took * 1000}, {took * 2000}, {number * 9000})")
+    sql.append("SELECT execution_sum(array_agg(s)) FROM execution_stats s GROUP BY hour")
     for name, ago in ASKED.items():
         sql.append(f"UPDATE approval_requests a SET requested_at = clock_timestamp() - interval '{ago} minutes 20 seconds', requested_by ="
                    f" 'oidc:company:anna' FROM tools t WHERE t.id = a.tool_id AND t.name = '{name}' AND a.state = 'pending'")

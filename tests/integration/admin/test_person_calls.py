@@ -9,7 +9,7 @@ import pytest
 from harness.clients import confirm, flow
 from harness.clients.mcp import Client
 from harness.clients.rest import Rest
-from harness.patience import until
+from harness.patience import patience, until
 from integration.admin.test_proof import stale, wants_proof
 
 CODE = "def main(n: int = 1) -> int:\n    return n + {}\n"

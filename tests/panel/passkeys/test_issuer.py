@@ -11,6 +11,7 @@ from egress.test_signin import Provider, holds
 from harness.clients import flow
 from harness.clients.chromium import Chromium
 from harness.clients.mcp import Client
+from harness.patience import until
 from harness.played import dns as d
 from harness.played.egress import DNS, namespace
 
@@ -31,6 +32,13 @@ class Shown(Provider):
     def comes(self, r):
         back = self.authorise(self.url + "/authorize?" + urllib.parse.urlencode(r.query))
         return 302, {"Location": self.source["sign_in"]["redirect"] + "?" + urllib.parse.urlencode(back)}, b""
+
+
+def came(page):
+    """Waits until the issuer has led the browser back. A script asks, since Chromium's tree of roles can crash the tab
+    while another site's page takes the place of ours."""
+    until(lambda: page.js("return document.querySelector('.who') !== null"), say=page.text)
+    page.drawn()
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +85,7 @@ def test_first_passkey_by_a_code_and_an_approval(place, provider, chromium, inst
     who = f"ann@{provider.name}"
     chromium.device()
     page.click("button", f"Sign in by {provider.name}")
-    page.get("navigation", "Pages")
-    page.drawn()
+    came(page)
     with Client(instance.address) as mcp:
         tool = flow.draft(mcp, "issued", "one", "def main() -> int:\n    return 1\n")
         request = mcp.manage("mcpbox_request_publish", tool_id=tool)["request_id"]
@@ -119,8 +126,7 @@ def test_first_passkey_by_a_code_and_an_approval(place, provider, chromium, inst
     page.click("button", "Sign out")
     # The next login is unproven: the passkey approves.
     page.click("button", f"Sign in by {provider.name}")
-    page.get("navigation", "Pages")
-    page.drawn()
+    came(page)
     approve()
     assert page.axe() == [] and not page.all("textbox", "Password")
     page.click("button", "Use your passkey")
