@@ -2,7 +2,9 @@
 to an endpoint; and what the page says where it can't connect."""
 import http.client
 import http.server
+import os
 import secrets
+import signal
 import threading
 
 import pytest
@@ -222,6 +224,31 @@ def test_a_gateway_that_is_away(play, instance, gateway):
     finally:
         assert instance.control.sv("up", service) == 0
         until(lambda: request(instance.address(), "GET", "/health").status == 200, during=(OSError, http.client.HTTPException))
+
+
+@pytest.fixture
+def silent(instance):
+    """Stops the gateway: it takes connections and says nothing. Goes on after the test."""
+    pid = instance.service_pid("gatewayd-local")
+    yield lambda: os.kill(pid, signal.SIGSTOP)
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_a_gateway_that_says_nothing(play, silent):
+    """The person need not wait for the gateway, neither to begin nor to end."""
+    silent()
+    play.click("button", "Connect")
+    play.click("button", "Cancel")
+    play.get("button", "Connect")
+    play.gone("button", "Cancel")
+
+
+def test_a_session_ends_without_its_gateway(play, silent):
+    connect(play, "2025-11-25")
+    silent()
+    play.click("button", "Disconnect")
+    play.see("Disconnected.")
+    play.get("button", "Connect")
 
 
 def test_a_page_of_another_origin_is_refused(instance, origin, gateway):

@@ -47,6 +47,7 @@ export function failureOfStatus(status: number, challenge: string | null): McpFa
  * script may read tells whether anybody listens there.
  */
 export async function failureOfSilence(url: string, forbidden: boolean): Promise<McpFailure> {
+	if (!URL.canParse(url)) return failureOf("policy", t.policy(url), t.policyFix);
 	const at = new URL(url);
 
 	if (forbidden) return failureOf("policy", t.policy(at.origin), t.policyFix);

@@ -30,11 +30,13 @@ export function Connect({
 	busy,
 	problem,
 	onConnect,
+	onStop,
 }: {
 	url: string;
 	busy: boolean;
 	problem: Problem | undefined;
 	onConnect: (wish: Wish) => unknown;
+	onStop: () => void;
 }) {
 	const [as, setAs] = useState<Wish["as"]>("local"),
 		[revision, setRevision] = useState<Revision>(REVISIONS[0]),
@@ -60,6 +62,7 @@ export function Connect({
 				label={t.connect}
 				busy={busy}
 				problem={problem}
+				onCancel={busy ? onStop : undefined}
 				action={() =>
 					onConnect({
 						url: endpoint === "" ? url : `${url.replace(/\/+$/, "")}/${encodeURIComponent(endpoint)}`,
@@ -102,7 +105,9 @@ export function Connect({
 							]}
 						/>
 					) : null}
-					{as === "pasted" ? <Field label={t.token} type="password" value={token} onValue={setToken} required /> : null}
+					{as === "pasted" ? (
+						<Field label={t.token} type="password" value={token} onValue={setToken} required pattern="\s*[!-~]+\s*" />
+					) : null}
 					{as === "temporary" ? (
 						<Choice
 							label={access.rightsBy}

@@ -40,13 +40,14 @@ export default function Playground({rest}: PageProps) {
 		gone = useRef(false),
 		stop = useRef(new AbortController());
 
-	/* Ends all that is open. The token is revoked even if the session's end is not answered. */
+	/* Ends all that is open. Nothing waits for the gateway's answer to the end of a session: a false gateway that says nothing
+	 * would keep the token alive, or the person from signing out. */
 	async function close(leaving: boolean): Promise<void> {
 		const {temporary, client} = open.current;
 		open.current = {};
 		stop.current.abort();
 		stop.current = new AbortController();
-		const ending = client?.disconnect();
+		void client?.disconnect();
 		if (temporary)
 			try {
 				await temporaryRevoke(temporary, leaving);
@@ -54,14 +55,16 @@ export default function Playground({rest}: PageProps) {
 				setLeft(temporary.name);
 				throw e;
 			}
-		await ending;
 	}
 	useEffect(() => {
 		const leave = () => {
 			setAt(undefined);
 			void close(true).catch(() => undefined);
 		};
-		const forget = sessionBeforeEnd(() => close(false));
+		const forget = sessionBeforeEnd(() => {
+			setAt(undefined);
+			return close(false);
+		});
 
 		gone.current = false;
 		addEventListener("pagehide", leave);
@@ -74,6 +77,7 @@ export default function Playground({rest}: PageProps) {
 	}, []);
 
 	const begin = useAction(async (wish: Wish) => {
+		const {signal} = stop.current;
 		setLeft(undefined);
 		try {
 			const temporary = wish.as === "temporary" ? await temporaryMake(wish.rights) : undefined;
@@ -81,10 +85,12 @@ export default function Playground({rest}: PageProps) {
 			if (gone.current) return await close(true);
 			const client = new McpClient(wish.url, wish.revision, temporary?.token ?? wish.token, record);
 			open.current.client = client;
-			const server = await client.connect(stop.current.signal);
+			const server = await client.connect(signal);
 			setAt({client, server, as: wish.as, temporary});
 		} catch (e) {
+			const stopped = signal.aborted;
 			await close(false).catch(() => undefined);
+			if (stopped) return;
 			throw e instanceof McpFailure ? refused(e) : e;
 		}
 	});
@@ -117,7 +123,7 @@ export default function Playground({rest}: PageProps) {
 					<p>{t.noUrlWhy}</p>
 				</Empty>
 			) : (
-				<Connect url={status.data.mcp_url} busy={begin.busy} problem={begin.problem} onConnect={begin.run} />
+				<Connect url={status.data.mcp_url} busy={begin.busy} problem={begin.problem} onConnect={begin.run} onStop={() => stop.current.abort()} />
 			)}
 			<Messages record={record} />
 		</Page>
