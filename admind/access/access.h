@@ -48,7 +48,8 @@ struct access {
 	struct otlp_state *telemetry; /* otlp_state.h */
 	/* notify_send.c: a run or a statement is under way; the database has
 	 * the targets of `now`, as of this generation. */
-	bool notify_running, notify_follows;
+	unsigned notify_running; /* notifications under way */
+	bool notify_following, notify_follows;
 	unsigned notify_generation;
 
 	/* The newest row, as last read. */

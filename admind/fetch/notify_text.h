@@ -12,15 +12,15 @@ enum {
 	NOTIFY_LINES_MAX = 10
 };
 
-/* The columns of notification_take() (sql/migrations/0019_notifications.sql).
- */
+/* The columns of notification_take() (sql/migrations/0020_figures.sql). */
 enum notify_column {
 	NOTIFY_C_TARGET,
 	NOTIFY_C_ID,
 	NOTIFY_C_LINE,
 	NOTIFY_C_ITEM,
 	NOTIFY_C_TOTAL,
-	NOTIFY_C_SECRET
+	NOTIFY_C_SECRET,
+	NOTIFY_C_NOTIFICATION
 };
 
 /* Writes the arguments of the run (mcpbox_notify.py): {"id", "at", "title",

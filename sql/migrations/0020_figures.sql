@@ -513,10 +513,67 @@ LANGUAGE sql STABLE SET search_path = mcpbox, pg_temp AS $$
 $$;
 
 ---------------------------------------------------------------------------
+-- Notifications.
+
+-- Replaces the function of 0019: also returns the id of the notification.
+DROP FUNCTION notification_take;
+
+-- Takes all requests of one target's queue for this claim, if the target is due.
+-- Returns at most p_rows requests, the oldest first, with the number of all; no
+-- row: nothing is to be told. The arrays name the targets of the document, and the
+-- secret of each ('': none), whose stored value is returned with the first row.
+-- Requests that are decided by now leave the queue untold. A claim is void after
+-- two minutes; the run of a claim ends after one. notification: its id, made of
+-- the target's name and of all requests. So each try to tell of the same requests
+-- has the same id, by which a receiver knows a repetition, and another set of
+-- requests has another.
+CREATE FUNCTION notification_take(p_claim uuid, p_rows bigint, p_names text[],
+    p_servers text[], p_keys text[])
+RETURNS TABLE (target text, id uuid, line text, item text, total bigint, secret bytea,
+    notification uuid)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mcpbox, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	chosen text;
+	place int;
+	made uuid;
+BEGIN
+	SELECT t.name INTO chosen FROM notification_targets t
+	    WHERE t.name = ANY (p_names) AND t.due_at <= clock_timestamp()
+	    AND t.claimed_until <= clock_timestamp()
+	    AND EXISTS (SELECT FROM notification_queue q WHERE q.target = t.name)
+	    ORDER BY t.due_at, t.name LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+	IF chosen IS NULL THEN
+		RETURN;
+	END IF;
+	DELETE FROM notification_queue q WHERE q.target = chosen AND NOT EXISTS
+	    (SELECT FROM approval_requests a WHERE a.id = q.request AND a.state = 'pending');
+	UPDATE notification_queue q SET claim = p_claim WHERE q.target = chosen;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	UPDATE notification_targets t SET claim = p_claim,
+	    claimed_until = clock_timestamp() + interval '2 minutes' WHERE t.name = chosen;
+	place := array_position(p_names, chosen);
+	SELECT left(encode(sha256(convert_to(chosen || ' ' || string_agg(q.request::text, ' '
+	    ORDER BY q.request), 'UTF8')), 'hex'), 32)::uuid INTO made
+	FROM notification_queue q WHERE q.target = chosen AND q.claim = p_claim;
+	RETURN QUERY SELECT chosen, a.id, notification_line(a),
+	    (approval_item(a)::jsonb - 'arguments' - 'notes' - 'reason')::text,
+	    count(*) OVER (), (SELECT s.value FROM server_secrets s
+	    JOIN servers v ON v.id = s.server_id
+	    WHERE v.name = p_servers[place] AND s.key = p_keys[place]), made
+	FROM notification_queue q JOIN approval_requests a ON a.id = q.request
+	WHERE q.target = chosen AND q.claim = p_claim
+	ORDER BY a.requested_at, a.id LIMIT p_rows;
+END $$;
+
+---------------------------------------------------------------------------
 -- Privileges.
 
 REVOKE ALL ON FUNCTION execution_count, execution_sum, execution_hours_of,
-    execution_names, execution_totals, audit_verdict_store, audit_verdict_json FROM PUBLIC;
+    execution_names, execution_totals, audit_verdict_store, audit_verdict_json,
+    notification_take FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION execution_hours_of, execution_names, execution_totals,
-    audit_verdict_store, audit_verdict_json TO mcpbox_app;
+    audit_verdict_store, audit_verdict_json, notification_take TO mcpbox_app;
 GRANT SELECT ON execution_hours, execution_days, audit_verdict TO mcpbox_app;

@@ -24,14 +24,17 @@ import urllib.parse
 import mcpbox_drivers
 import mcpbox_http
 import mcpbox_mcp_clean as clean
+import mcpbox_mcp_wire as wire
 import mcpbox_notify_mail as mail
 import mcpbox_telemetry as telemetry
 from mcpbox_hide import SECRET_MIN
 
 #: Seconds for all of one run.
 SEND_S = 20
-#: Bytes of an answer that http may keep. Its body is not read.
+#: Bytes of an answer that http may keep. Only a refusal of Matrix is read.
 ANSWER_MAX = 64 << 10
+#: The longest wait that is told, as for Retry-After (mcpbox_telemetry.py).
+RETRY_MAX = 99999
 TITLE_MAX = 200         # characters; a screen shows fewer
 TEXT_MAX = 64 << 10     # bytes, of text without a smaller limit
 NTFY_MAX = 4096         # a longer message becomes an attachment
@@ -211,8 +214,22 @@ def fault(e):
         e, mcpbox_http.ProtocolError) else text
 
 
-def over_http(said, request, left):
-    """Sends a request. The status says all; no body is read."""
+def matrix_wait(r):
+    """Seconds of retry_after_ms, which servers of Matrix before 1.10 send in
+    the body of a 429 (client-server API, rate limiting). Of the body, which a
+    stranger wrote, this number alone is taken."""
+    try:
+        ms = wire.parse(r.read())["retry_after_ms"]
+    except (wire.Broken, mcpbox_http.Error, KeyError, TypeError):
+        return 0
+    if type(ms) is not int or ms < 0:
+        return 0
+    return min(-(-ms // 1000), RETRY_MAX)
+
+
+def over_http(said, request, left, kind):
+    """Sends a request. The status says all but how long Matrix wants us to
+    wait."""
     method, address, headers, body = request
     with mcpbox_http.stream(method, address, headers, body, timeout=left,
                             max_bytes=ANSWER_MAX, decompress=False) as r:
@@ -221,6 +238,8 @@ def over_http(said, request, left):
             return ""
         said["retry_after"] = telemetry.retry_after(
             r.headers.get("retry-after"))
+        if kind == "matrix" and r.status == 429 and said["retry_after"] == 0:
+            said["retry_after"] = matrix_wait(r)
         return telemetry.fault(r)
 
 
@@ -241,7 +260,7 @@ def main(spec, arguments, secrets):
             place = at.origin
             request = OVER_HTTP[kind](n, secret, *words)
             withhold(secret or "", at.url.target)
-            why = over_http(said, request, until - time.monotonic())
+            why = over_http(said, request, until - time.monotonic(), kind)
         else:
             u = mail.server(kind, words[0])
             place = f"{kind}://{words[0]}"

@@ -73,6 +73,44 @@ def test_a_target_is_told_once(app, schema):
     assert ids(take(app, "a")[1]) == [third.request]
 
 
+def notification(c, name):
+    """(the id of the notification that is due, its claim)."""
+    claim = uuid.uuid4()
+    rows = c.execute("SELECT DISTINCT notification FROM mcpbox.notification_take(%s, 10, %s, %s, %s)",
+                     (claim, [name], [""], [""])).fetchall()
+    assert len(rows) == 1, rows
+    return rows[0][0], claim
+
+
+def test_each_try_of_one_digest_has_one_id(app, schema):
+    follow(app, "a", "b")
+    first = waits(app)
+    one, claim = notification(app, "a")
+    assert isinstance(one, uuid.UUID)
+    for error, ours in (("HTTP 503", False), ("the sandbox is full", True)):
+        end(app, claim, error, ours=ours)
+        due(schema)
+        again, claim = notification(app, "a")
+        assert again == one
+    # another target is another reader
+    assert notification(app, "b")[0] != one
+    # another request makes another digest, and so does one that was decided
+    end(app, claim, "HTTP 503")
+    due(schema)
+    second = waits(app)
+    two, claim = notification(app, "a")
+    assert two != one
+    end(app, claim, "HTTP 503")
+    due(schema)
+    first.decide(False)
+    three, claim = notification(app, "a")
+    assert three not in (one, two)
+    end(app, claim)
+    due(schema)
+    second.decide(False)
+    assert take(app, "a")[1] == []
+
+
 def test_not_before_a_minute(app, owner, schema):
     follow(app, "a")
     waits(app)

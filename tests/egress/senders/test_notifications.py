@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import signal
+import threading
 
 import pytest
 
@@ -16,7 +17,7 @@ from harness.clients.mcp import Client
 from harness.clients.signed_token import set_document
 from harness.instance import Instance
 from harness.net.trust import Authority
-from harness.patience import until
+from harness.patience import patience, until
 from harness.played import dns as d
 from harness.played.egress import DNS
 from harness.played.notified import Mail, Web
@@ -233,6 +234,39 @@ def test_an_answer_that_is_cut_is_still_an_answer(instance, web):
     ask(instance)
     until(lambda: "HTTP 302" in (of(instance).get("error") or ""), 60, say=logged(instance))
     assert instance.psql("SELECT failures, due_at > now(), claim IS NULL FROM mcpbox.notification_targets") == [["1", "t", "t"]]
+
+
+def test_silent_targets_delay_no_other(instance, web):
+    """Three say nothing, and the fourth is told while they are waited for."""
+    told = threading.Event()
+
+    def answer(r):
+        if r.path != "/good":
+            told.wait(patience(60))
+        return 200, {}, b""
+    web.answer = answer
+    to(instance, *(hook(path=f"/silent{n}") for n in range(3)), hook(path="/good"))
+    try:
+        ask(instance)
+        until(lambda: of(instance, "t3").get("sent") == 1, 60, say=logged(instance))
+        assert [(of(instance, f"t{n}")["sent"], of(instance, f"t{n}")["error"]) for n in range(3)] == [(0, None)] * 3
+    finally:
+        told.set()
+
+
+def test_each_try_has_the_id_of_the_digest(instance, web):
+    web.answer = 503, {}, b""
+    to(instance, hook())
+    ask(instance)
+    until(lambda: of(instance).get("error"), 60, say=logged(instance))
+    due(instance)
+    until(lambda: len(web.got) == 2 and of(instance)["error"], 60, say=logged(instance))
+    ask(instance)
+    web.answer = 200, {}, b""
+    due(instance)
+    until(lambda: of(instance).get("sent") == 1, 60, say=logged(instance))
+    first, again, last = (r.headers["webhook-id"] for r in web.got)
+    assert first == again != last
 
 
 def test_one_target_with_trouble_holds_up_no_other(instance, web):

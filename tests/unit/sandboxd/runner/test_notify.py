@@ -205,6 +205,29 @@ def test_a_refusal(web, kind, status, headers, retry):
     assert len(web.got) == 1
 
 
+@pytest.mark.parametrize("body, retry", [
+    (b'{"errcode": "M_LIMIT_EXCEEDED", "error": "canary-body", "retry_after_ms": 2500}', 3),
+    (b'{"retry_after_ms": 1}', 1), (b'{"retry_after_ms": 0}', 0), (b'{"retry_after_ms": 120000}', 120),
+    (b'{"retry_after_ms": 1e3}', 0), (b'{"retry_after_ms": "7000"}', 0), (b'{"retry_after_ms": true}', 0),
+    (b'{"retry_after_ms": -5}', 0), (b'{"retry_after_ms": null}', 0), (b'{"retry_after_ms": NaN}', 0),
+    (b'{"retry_after_ms": ' + b"9" * 400 + b"}", 99999), (b'{"retry_after_ms": ' + b"9" * 6000 + b"}", 0),
+    (b"[]", 0), (b"7", 0), (b"", 0), (b"canary-body", 0), (b"\xff", 0), (b"[" * 50000, 0),
+    (b'{"retry_after_ms": 7000}' + b" " * (64 << 10), 0)])
+def test_matrix_says_in_its_body_when_to_come_again(web, body, retry):
+    web.answer = 429, {}, body
+    said = send(target("matrix", web.url("")), HTTP["matrix"])
+    assert said == {"sent": 0, "status": 429, "retry_after": retry, "rejected": 0,
+                    "why": f"http://127.0.0.1:{web.port}: HTTP 429"}
+
+
+@pytest.mark.parametrize("kind, status, headers, retry", [
+    ("matrix", 429, {"Retry-After": "9"}, 9),   # the header is the newer way
+    ("matrix", 503, {}, 0), ("ntfy", 429, {}, 0), ("webhook", 429, {}, 0)])
+def test_no_other_body_is_read(web, kind, status, headers, retry):
+    web.answer = status, headers, b'{"retry_after_ms": 7000}'
+    assert send(target(kind, web.url("/x")), HTTP[kind])["retry_after"] == retry
+
+
 def test_a_status_that_is_none(web):
     web.answer = 999, {}, b""
     said = send(f"ntfy {web.url('/t')}")
