@@ -36,21 +36,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "notify.h"
 #include "peek_look.h"
 
-/* Linux 6.9. */
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL
-#endif
-
 enum {
-	/* Bytes for a structure of the kernel. The kernel tells the sizes,
-	 * which may grow. */
-	NOTIF_MAX = 512,
 	/* connect(2) accepts an IPv6 address as short as this (RFC 2133). */
 	IN6_LEN_MIN = 24
 };
@@ -72,93 +64,20 @@ static const struct {
     {IPPROTO_TCP, TCP_USER_TIMEOUT},
 };
 
-static union {
-	struct seccomp_notif n;
-	unsigned char room[NOTIF_MAX];
-} notif;
-static union {
-	struct seccomp_notif_resp r;
-	unsigned char room[NOTIF_MAX];
-} resp;
-static size_t notif_size, resp_size;
-
 int
 peek_look_start(struct err *e)
 {
-	struct seccomp_notif_sizes sizes;
-
 	_Static_assert(sizeof(carried) / sizeof(carried[0]) <= PEEK_OPTIONS_MAX,
 	    "room for what is carried over");
-	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0)
-		return err_sys(
-		    e, FAILURE_SANDBOX_UNAVAILABLE, "seccomp notifications");
-	if (sizes.seccomp_notif > NOTIF_MAX ||
-	    sizes.seccomp_notif_resp > NOTIF_MAX)
-		return err_set(e, FAILURE_SANDBOX_UNAVAILABLE,
-		    "a seccomp notification has %u bytes",
-		    (unsigned)sizes.seccomp_notif);
-	notif_size = sizes.seccomp_notif;
-	resp_size = sizes.seccomp_notif_resp;
-	return 0;
+	return notify_start(e);
 }
 
+/* notify_continue is never called: the kernel would read the address again, and
+ * connect in the runner's own namespace. */
 void
 peek_look_answer(int listener, uint64_t id, int error)
 {
-	memset(resp.room, 0, resp_size);
-	resp.r.id = id;
-	resp.r.error = -error;
-	/* SECCOMP_USER_NOTIF_FLAG_CONTINUE is never set: the kernel would read
-	 * the address again, and connect in the runner's own namespace. */
-	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp.r);
-}
-
-static bool
-valid(int listener, uint64_t id)
-{
-	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
-}
-
-/* Reads the number after this key in a file of proc; -1 if there is none. */
-static long
-number(const char *path, const char *key, int base)
-{
-	char text[2048];
-	const char *at;
-	ssize_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	at = strstr(text, key);
-	return at == NULL ? -1 : strtol(at + strlen(key), NULL, base);
-}
-
-/* Returns a pidfd of the thread, or of its process. -1 with errno. */
-static int
-open_process(uint32_t tid)
-{
-	char path[64];
-	long tgid;
-	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
-
-	if (fd >= 0 || errno != EINVAL)
-		return fd;
-	fd = (int)syscall(SYS_pidfd_open, tid, 0);
-	if (fd >= 0 || (errno != EINVAL && errno != ENOENT))
-		return fd;
-	(void)snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	tgid = number(path, "\nTgid:", 10);
-	if (tgid <= 0) {
-		errno = ESRCH;
-		return -1;
-	}
-	return (int)syscall(SYS_pidfd_open, (int)tgid, 0);
+	notify_answer(listener, id, error);
 }
 
 /*
@@ -179,7 +98,7 @@ read_flags(struct peek_connect *c)
 	long flags;
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/fdinfo/%d", c->tid, c->fd);
-	flags = number(path, "flags:", 8);
+	flags = notify_number(path, "flags:", 8);
 	if (flags < 0)
 		return EBADF;
 	c->nonblocking = (flags & O_NONBLOCK) != 0;
@@ -290,21 +209,6 @@ judge(int sock, struct peek_connect *c)
 	return type == SOCK_STREAM ? tcp_state(sock) : 0;
 }
 
-/* Copies the address, which is not read again. 0 or an errno. */
-static int
-read_address(uint64_t at, struct peek_connect *c)
-{
-	struct iovec here = {c->address, c->naddress};
-	struct iovec there = {(void *)(uintptr_t)at, c->naddress};
-
-	if (c->naddress == 0)
-		return 0;
-	return process_vm_readv((pid_t)c->tid, &here, 1, &there, 1, 0) ==
-		(ssize_t)c->naddress
-	    ? 0
-	    : EFAULT;
-}
-
 /* Fills *c. 0; an errno to answer with; -1: the caller does not wait any
  * more. */
 static int
@@ -321,16 +225,17 @@ look(int listener, const struct seccomp_notif *n, struct peek_connect *c)
 	if (length < 0 || length > PEEK_ADDRESS_MAX)
 		return EINVAL;
 	c->naddress = (size_t)length;
-	if ((process = open_process(c->tid)) < 0)
-		return valid(listener, c->id) ? EBADF : -1;
-	sock = (int)syscall(SYS_pidfd_getfd, process, c->fd, 0);
+	if ((process = notify_process(c->tid)) < 0)
+		return notify_valid(listener, c->id) ? EBADF : -1;
+	sock = notify_descriptor(process, c->fd);
 	if (sock < 0)
 		error = EBADF;
 	else if (int_option(sock, SO_DOMAIN) < 0)
 		error = ENOTSOCK;
 	else if ((error = read_flags(c)) == 0)
-		error = read_address(n->data.args[1], c);
-	if (!valid(listener, c->id))
+		error = notify_read(c->tid, n->data.args[1], c->address,
+		    c->naddress); /* not read again */
+	if (!notify_valid(listener, c->id))
 		error = -1;
 	else if (error == 0)
 		error = judge(sock, c);
@@ -345,14 +250,13 @@ look(int listener, const struct seccomp_notif *n, struct peek_connect *c)
 int
 peek_look(int listener, struct peek_connect *c, bool *answered)
 {
-	int error;
+	const struct seccomp_notif *n;
+	int error, rc;
 
 	*answered = false;
-	memset(notif.room, 0, notif_size);
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notif.n) != 0)
-		/* ENOENT: the caller was killed before we looked. */
-		return errno == ENOENT || errno == EINTR ? 0 : -1;
-	error = look(listener, &notif.n, c);
+	if ((rc = notify_take(listener, &n)) != 1)
+		return rc;
+	error = look(listener, n, c);
 	if (error == 0)
 		return 1;
 	*answered = true;
@@ -383,7 +287,7 @@ peek_look_try(struct err *e)
 	    errno != EBADF)
 		rc = err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "pidfd_getfd");
 	close(process);
-	if (rc == 0 && number("/proc/1/fdinfo/3", "flags:", 8) < 0)
+	if (rc == 0 && notify_number("/proc/1/fdinfo/3", "flags:", 8) < 0)
 		rc = err_sys(e, FAILURE_SANDBOX_UNAVAILABLE, "fdinfo");
 	return rc;
 }
