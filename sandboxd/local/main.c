@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "explain.h"
+#include "helper.h"
 #include "outside.h"
 #include "plan.h"
 #include "rules.h"
@@ -73,24 +75,46 @@ say_aside(const struct buf *b)
 	}
 }
 
+static void
+say_denied(const struct helper *h)
+{
+	char port[8];
+
+	for (size_t i = 0; i < h->ndenied; i++) {
+		(void)snprintf(port, sizeof(port), ":%u", h->denied[i].port);
+		(void)fprintf(stderr, "mcpbox-run: no connection to %s%s: %s\n",
+		    h->denied[i].host, h->denied[i].port != 0 ? port : "",
+		    h->denied[i].why);
+	}
+}
+
 static int
 run(const struct plan *p)
 {
+	static struct helper helper;
 	struct plan_report r = {0};
 	struct buf aside;
 	struct err e;
 	int rc;
 
 	buf_init(&aside, ASIDE_MAX);
-	rc = outside_run(p, &r, &e);
+	if (helper_open(&helper, p, &e) == -1) {
+		helper_close(&helper);
+		return fail(&e);
+	}
+	rc = outside_run(p, &helper, &r, &e);
 	(void)kept_settle(p, on_aside, &aside);
 	r.aside = &aside;
+	r.denied = helper.denied;
+	r.ndenied = helper.ndenied;
 	if (rc == -1)
 		r.status = fail(&e);
 	if (p->json)
 		explain_report(p, &r);
-	else
+	else {
+		say_denied(&helper);
 		say_aside(&aside);
+	}
 	buf_free(&aside);
 	return r.status;
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "helper.h"
 #include "inside.h"
 #include "terminal.h"
 
@@ -30,6 +31,7 @@ struct outside {
 	int channel, signals, pidfd;
 	pid_t pid;
 	sigset_t mask; /* as the caller had it */
+	struct helper *helper;
 	struct terminal terminal;
 	struct cgroup cgroup;
 	bool ended;
@@ -95,6 +97,14 @@ start(struct outside *o, struct inside *in, struct err *e)
 		return err_sys(e, FAILURE_INTERNAL, "socketpair");
 	in->channel = pair[1];
 	in->peer = o->channel = pair[0];
+	in->dialer = in->dialer_peer = -1;
+	if (o->plan->nports > 0) {
+		if (socketpair(
+			AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
+			return err_sys(e, FAILURE_INTERNAL, "socketpair");
+		in->dialer = pair[1];
+		in->dialer_peer = o->helper->setup.dialer = pair[0];
+	}
 	if (o->cgroup.fd != -1) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)o->cgroup.fd;
@@ -111,9 +121,14 @@ start(struct outside *o, struct inside *in, struct err *e)
 		inside_main(in);
 	if (pid == -1)
 		return refused(e);
-	close(pair[1]);
+	close(in->channel);
+	if (in->dialer != -1)
+		close(in->dialer);
 	o->pid = (pid_t)pid;
-	return 0;
+	/* With hosts it starts when the program's listener has come. */
+	return o->plan->nports > 0 && o->plan->nhosts == 0
+	    ? helper_start(o->helper, e)
+	    : 0;
 }
 
 /*
@@ -167,6 +182,15 @@ on_message(struct outside *o, struct err *e)
 	case INSIDE_TERMINAL:
 		terminal_open(&o->terminal, fd);
 		return inside_send(o->channel, INSIDE_SIGNAL, 0, "", -1);
+	case INSIDE_DNS:
+		o->helper->setup.dns = fd;
+		return 0;
+	case INSIDE_RELAY:
+		o->helper->setup.relay[m.value != 0] = fd;
+		return 0;
+	case INSIDE_LISTENER:
+		o->helper->setup.listener = fd;
+		return helper_start(o->helper, e);
 	case INSIDE_NOT_RUN:
 		o->ended = true;
 		o->status = m.value == ENOENT ? PLAN_NOT_FOUND : PLAN_NOT_RUN;
@@ -228,7 +252,7 @@ on_signal(struct outside *o)
 	}
 }
 
-enum { AT_CHANNEL, AT_SIGNALS, AT_MASTER, AT_INPUT, AT_END };
+enum { AT_CHANNEL, AT_SIGNALS, AT_MASTER, AT_INPUT, AT_REPORT, AT_END };
 
 static int
 serve(struct outside *o, struct err *e)
@@ -248,6 +272,8 @@ serve(struct outside *o, struct err *e)
 			? STDIN_FILENO
 			: -1,
 		    .events = POLLIN};
+		p[AT_REPORT] =
+		    (struct pollfd){.fd = o->helper->report, .events = POLLIN};
 		if (poll(p, AT_END, -1) == -1) {
 			if (errno == EINTR)
 				continue;
@@ -255,6 +281,8 @@ serve(struct outside *o, struct err *e)
 		}
 		if (p[AT_SIGNALS].revents != 0)
 			on_signal(o);
+		if (p[AT_REPORT].revents != 0)
+			helper_report(o->helper);
 		if ((p[AT_MASTER].revents & POLLOUT) != 0)
 			terminal_flush(t);
 		if ((p[AT_MASTER].revents & POLLIN) != 0)
@@ -283,8 +311,42 @@ finish(struct outside *o)
 		    errno == EINTR)
 			continue;
 	}
+	helper_close(o->helper);
 	terminal_close(&o->terminal);
 	cgroup_remove(&o->cgroup);
+}
+
+/*
+ * Refuses a caller's descriptor that is a socket of the host's network. The
+ * program could connect it
+ * again (AF_UNSPEC undoes a connection), and would reach
+ * each host that this machine reaches. A unix socket is allowed if it is
+ * connected and sends to its peer alone: Node.js starts its children with such.
+ */
+static int
+judge_descriptors(struct err *e)
+{
+	struct sockaddr_storage peer;
+	socklen_t n;
+	int domain, type;
+
+	for (int fd = 0; fd < 3; fd++) {
+		n = sizeof(domain);
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == -1)
+			continue;
+		n = sizeof(type);
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == -1)
+			type = -1;
+		n = sizeof(peer);
+		if (domain == AF_UNIX && type != SOCK_DGRAM &&
+		    getpeername(fd, (struct sockaddr *)&peer, &n) == 0)
+			continue;
+		return err_set(e, FAILURE_FORBIDDEN,
+		    "descriptor %d is a socket of this machine's network: put "
+		    "a pipe in between (cat)",
+		    fd);
+	}
+	return 0;
 }
 
 /*
@@ -311,9 +373,11 @@ choose_terminal(struct inside *in, struct err *e)
 }
 
 int
-outside_run(const struct plan *p, struct plan_report *r, struct err *e)
+outside_run(const struct plan *p, struct helper *h, struct plan_report *r,
+    struct err *e)
 {
 	struct outside o = {.plan = p,
+	    .helper = h,
 	    .channel = -1,
 	    .signals = -1,
 	    .pidfd = -1,
@@ -323,8 +387,9 @@ outside_run(const struct plan *p, struct plan_report *r, struct err *e)
 	int rc = -1;
 
 	(void)cgroup_make(&o.cgroup, p);
-	if (choose_terminal(&in, e) == -1 || take_signals(&o, e) == -1 ||
-	    start(&o, &in, e) == -1 || let_go(&in, e) == -1)
+	if (judge_descriptors(e) == -1 || choose_terminal(&in, e) == -1 ||
+	    take_signals(&o, e) == -1 || start(&o, &in, e) == -1 ||
+	    let_go(&in, e) == -1)
 		goto out;
 	rc = serve(&o, e);
 out:

@@ -14,7 +14,7 @@ def test_explain_runs_nothing(person):
     r = person.run("touch", "made", options=["--explain"])
     assert r.status == 0 and not (person.project / "made").exists()
     for word in ("touch made", f"writable   {person.project} (current folder)", str(person.home), "network      none",
-                 "HOME", "seccomp", "capabilities", "processes  4096", ".vscode", "landlock"):
+                 "localhost is the program's own", "HOME", "seccomp", "capabilities", "processes  4096", ".vscode", "landlock"):
         assert word in r.out, word
     assert CANARY not in person.run("true", options=["--explain", "--env", f"SECRET={CANARY}"]).out
 
@@ -24,7 +24,7 @@ def test_explain_as_json(person):
     person.write(".gitconfig", "")
     person.write("project/.envrc", "")
     r = person.run("true", "a b", options=["--explain", "--json", "--ro", person.home / "read", "--home-file", ".gitconfig",
-                                           "--memory", "2G", "--tmp", "5M", "--env", "A=1"])
+                                           "--net", "*.example.org", "--net", "[2001:db8::1]:8080", "--publish", "3000", "--memory", "2G", "--tmp", "5M", "--env", "A=1"])
     got = json.loads(r.out)
     assert got["program"] == ["true", "a b"] and got["home"] == str(person.home)
     assert got["folders"] == [{"path": str(person.project), "writable": True},
@@ -32,6 +32,8 @@ def test_explain_as_json(person):
     assert got["files"] == [str(person.home / ".gitconfig")]
     assert {"path": f"{person.project}/.envrc", "how": "read-only"} in got["kept"]
     assert {"path": f"{person.project}/.vscode", "how": "set aside"} in got["kept"]
+    assert got["network"] == {"hosts": [{"host": "*.example.org", "ports": [80, 443]}, {"host": "2001:db8::1", "ports": [8080]}],
+                              "published": [3000]}
     assert "A" in got["environment"] and got["limits"]["memory"] == 2 << 30 and got["limits"]["tmp"] == 5 << 20
     assert got["limits"]["memory_by"] in ("cgroup, of all processes", "rlimit, of each process")
 
@@ -55,7 +57,15 @@ def test_the_report(person):
     assert report["status"] == 3 and report["signal"] == 0
     assert report["set_aside"] == [{"path": f"{person.project}/.envrc", "name": ".envrc.from-mcpbox-run"}]
     report = json.loads(person.sh("kill -9 $$", ["--json"]).err)
-    assert report["status"] == 137 and report["signal"] == 9 and report["set_aside"] == []
+    assert report["status"] == 137 and report["signal"] == 9 and report["set_aside"] == [] and report["denied"] == []
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in PROFILES.iterdir()))
+def test_the_ready_profiles(person, name):
+    (person.home / ".claude-run").mkdir()
+    r = person.run("true", options=["--explain", "--json", "--profile", PROFILES / name])
+    assert r.status == 0 and json.loads(r.out)["network"]["hosts"], r
+    assert person.run("true", options=["--profile", PROFILES / name]).status == 0
 
 
 def test_a_profile(person):

@@ -40,7 +40,7 @@ WORKER = ("README.md", "package.json", "package-lock.json", "tsconfig.json", "cl
 def test_every_file_is_meant_to_be_there(package):
     wanted = {f"/usr/libexec/mcpbox/{d}" for d in DAEMONS}
     wanted |= {"/usr/bin/mcpboxctl", "/usr/bin/mcpbox-stdio", "/usr/bin/mcpbox-run",
-               "/usr/share/mcpbox/roles.sql", "/usr/share/mcpbox/run/npm", "/usr/share/mcpbox/run/python",
+               "/usr/share/mcpbox/roles.sql", "/usr/share/mcpbox/run/claude", "/usr/share/mcpbox/run/npm", "/usr/share/mcpbox/run/python",
                "/usr/share/bash-completion/completions/mcpbox-run",
                "/usr/share/bash-completion/completions/mcpboxctl",
                "/usr/share/zsh/vendor-completions/_mcpboxctl",

@@ -123,6 +123,11 @@ etc_build(
 		"passwd: files\ngroup: files\nhosts: files dns\n"
 		"services: files\nprotocols: files\n") == -1)
 		return err_sys(e, FAILURE_INTERNAL, "the files of /etc");
+	/* 127.0.0.1 is the process of the network (../net/resolver.c). */
+	if (p->nhosts > 0 &&
+	    put(root, "resolv.conf",
+		"nameserver 127.0.0.1\noptions timeout:5 attempts:2\n") == -1)
+		return err_sys(e, FAILURE_INTERNAL, "/etc/resolv.conf");
 	for (size_t i = 0; i < LENGTH(files); i++)
 		if (copy(root, files[i]) == -1)
 			return err_sys(

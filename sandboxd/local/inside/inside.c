@@ -243,17 +243,20 @@ static _Noreturn void
 serve(const struct inside *in, pid_t program, int report, int children)
 {
 	struct pollfd p[] = {{.fd = in->channel, .events = POLLIN},
-	    {.fd = children, .events = POLLIN}};
+	    {.fd = children, .events = POLLIN},
+	    {.fd = in->dialer, .events = POLLIN}};
 	struct signalfd_siginfo info;
 
 	for (;;) {
-		if (poll(p, 2, -1) == -1 && errno != EINTR)
+		if (poll(p, 3, -1) == -1 && errno != EINTR)
 			_exit(PLAN_FAILED);
 		if (p[1].revents != 0 &&
 		    read(children, &info, sizeof(info)) > 0)
 			reap(in, program, report);
 		if (p[0].revents != 0)
 			obey(in, program);
+		if (p[2].revents != 0 && !ways_dial(in->dialer))
+			p[2].fd = -1;
 	}
 }
 
@@ -268,6 +271,8 @@ inside_main(const struct inside *in)
 	pid_t program;
 
 	close(in->peer);
+	if (in->dialer_peer != -1)
+		close(in->dialer_peer);
 	/* The outside may have ended before prctl: then the pair is closed. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1 ||
 	    poll(&gone, 1, 0) != 0)
@@ -281,7 +286,8 @@ inside_main(const struct inside *in)
 		fail(in, &e);
 	}
 	if (map_ids(in->plan, &e) == -1 || root_enter(in->plan, &e) == -1 ||
-	    loopback_up(&e) == -1)
+	    loopback_up(&e) == -1 ||
+	    (in->plan->nhosts > 0 && ways_open(in, &e) == -1))
 		fail(in, &e);
 	if (sethostname("sandbox", 7) == -1 || setdomainname("", 0) == -1) {
 		err_sys(&e, FAILURE_INTERNAL, "the host's name");

@@ -19,6 +19,14 @@ enum inside_kind {
 	INSIDE_NOT_RUN = 3,  /* value: errno of execve */
 	INSIDE_STOPPED = 4,  /* value: the signal that stopped the program */
 	INSIDE_ENDED = 5,    /* value: the status, as wait(2) has it */
+	/* descriptors for the network, if hosts are named */
+	INSIDE_DNS = 6,      /* UDP, 127.0.0.1:53 */
+	INSIDE_RELAY = 7,    /* TCP listener; value 0: IPv4, 1: IPv6 */
+	INSIDE_LISTENER = 8, /* of the program's connect(2) */
+	/* to pid 1 by its second pair: a port inside, or-ed 1 << 16 for IPv6;
+	 * and the answer, with the connecting socket unless it failed */
+	INSIDE_DIAL = 9,
+	INSIDE_DIALLED = 10,
 	/* to the inside */
 	INSIDE_SIGNAL = 16, /* value: a signal for the program */
 	INSIDE_GROUP = 17,  /* value: a signal for its process group */
@@ -33,8 +41,11 @@ struct inside_message {
 /* The descriptors and choices that pid 1 inherits. */
 struct inside {
 	const struct plan *plan;
-	int channel;   /* pid 1's end of the pair */
-	int peer;      /* the other end, which pid 1 closes */
+	int channel; /* pid 1's end of the pair */
+	int peer;    /* the other end, which pid 1 closes */
+	int dialer;  /* pid 1's end of the second pair; -1: no port is published
+		      */
+	int dialer_peer;
 	bool terminal; /* make a terminal for the program */
 	bool tty[3];   /* which of 0, 1, 2 it replaces */
 	void *sigmask; /* sigset_t of the program */
@@ -72,6 +83,15 @@ int root_attach(int root, int tree, const char *path, bool file);
 
 /* filter.c: loads the list of refused system calls. 0, or -1 with err. */
 int filter_load(struct err *);
+/* ways.c: opens the ways to the network helper, with pid 1's capabilities. 0,
+ * or -1 with err. */
+int ways_open(const struct inside *, struct err *);
+/* Answers one request of the second pair; false: the pair is closed. */
+bool ways_dial(int dialer);
+/* Loads the filter by which the program's connect(2) waits for an answer, and
+ * sends its listener outside. 0, or -1 with err. */
+int ways_listen(const struct inside *, struct err *);
+
 /* program.c: takes the last rights and runs the program. Returns the errno of
  * execve, or reports to `channel` and returns 0. */
 int program_run(const struct inside *, const char *slave, struct err *);

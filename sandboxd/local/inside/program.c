@@ -101,6 +101,8 @@ program_run(const struct inside *in, const char *slave, struct err *e)
 	}
 	if (enter_rules(p, e) == -1)
 		return 0;
+	if (p->nhosts > 0 && ways_listen(in, e) == -1)
+		return 0;
 	/* Nothing but 0, 1 and 2 survives execve. */
 	if (syscall(SYS_close_range, 3, ~0U, 1U << 2 /* CLOEXEC */) == -1) {
 		err_sys(e, FAILURE_INTERNAL, "close_range");

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "explain.h"
 #include "jsonw.h"
+#include "netgrant.h"
 #include "plan.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -54,6 +56,27 @@ memory_by(const struct plan *p, const struct plan_layers *l)
 }
 
 static void
+print_network(const struct plan *p)
+{
+	struct ipc_bytes list = ipc_bytes(p->net.p, p->net.len);
+	struct netgrant g = {.proto = NETGRANT_TCP};
+
+	(void)printf("\nnetwork      %slocalhost is the program's own\n",
+	    p->nhosts == 0 ? "none; " : "by TCP to these hosts; ");
+	while (netgrant_next(&list, &g, NULL) == 1) {
+		(void)printf("  connects   %.*s port ", (int)g.host.n,
+		    (const char *)g.host.p);
+		if (g.port == 0)
+			(void)printf("80 and 443\n");
+		else
+			(void)printf("%u\n", g.port);
+	}
+	for (size_t i = 0; i < p->nports; i++)
+		(void)printf(
+		    "  serves     127.0.0.1:%u of this machine\n", p->port[i]);
+}
+
+static void
 print_text(const struct plan *p, const struct plan_layers *l)
 {
 	char text[32];
@@ -84,7 +107,7 @@ print_text(const struct plan *p, const struct plan_layers *l)
 	for (i = 0; i < p->nkept; i++)
 		if (!p->kept[i].there)
 			(void)printf("             %s\n", p->kept[i].path);
-	(void)printf("\nnetwork      none; localhost is the program's own\n");
+	print_network(p);
 	(void)printf("\nenvironment\n");
 	for (i = 0; i < p->nenv; i++)
 		(void)printf(
@@ -137,6 +160,38 @@ put_paths(struct jsonw *w, const struct plan *p)
 }
 
 static void
+put_network(struct jsonw *w, const struct plan *p)
+{
+	struct ipc_bytes list = ipc_bytes(p->net.p, p->net.len);
+	struct netgrant g = {.proto = NETGRANT_TCP};
+
+	jsonw_name(w, "network");
+	jsonw_obj(w);
+	jsonw_name(w, "hosts");
+	jsonw_arr(w);
+	while (netgrant_next(&list, &g, NULL) == 1) {
+		jsonw_obj(w);
+		jsonw_kv_strn(w, "host", g.host.p, g.host.n);
+		jsonw_name(w, "ports");
+		jsonw_arr(w);
+		if (g.port == 0) {
+			jsonw_int(w, 80);
+			jsonw_int(w, 443);
+		} else
+			jsonw_int(w, g.port);
+		jsonw_arr_end(w);
+		jsonw_obj_end(w);
+	}
+	jsonw_arr_end(w);
+	jsonw_name(w, "published");
+	jsonw_arr(w);
+	for (size_t i = 0; i < p->nports; i++)
+		jsonw_int(w, p->port[i]);
+	jsonw_arr_end(w);
+	jsonw_obj_end(w);
+}
+
+static void
 put_limits(struct jsonw *w, const struct plan *p, const struct plan_layers *l)
 {
 	jsonw_name(w, "limits");
@@ -169,6 +224,7 @@ print_json(const struct plan *p, const struct plan_layers *l)
 	jsonw_arr_end(&w);
 	jsonw_kv_str(&w, "home", p->home);
 	put_paths(&w, p);
+	put_network(&w, p);
 	jsonw_name(&w, "environment");
 	jsonw_arr(&w);
 	for (size_t i = 0; i < p->nenv; i++)
@@ -231,6 +287,16 @@ explain_report(const struct plan *p, const struct plan_report *r)
 	jsonw_kv_int(&w, "status", r->status);
 	jsonw_kv_int(&w, "signal", r->signal);
 	put_aside(&w, r->aside);
+	jsonw_name(&w, "denied");
+	jsonw_arr(&w);
+	for (size_t i = 0; i < r->ndenied; i++) {
+		jsonw_obj(&w);
+		jsonw_kv_str(&w, "host", r->denied[i].host);
+		jsonw_kv_int(&w, "port", r->denied[i].port);
+		jsonw_kv_str(&w, "why", r->denied[i].why);
+		jsonw_obj_end(&w);
+	}
+	jsonw_arr_end(&w);
 	jsonw_obj_end(&w);
 	(void)fprintf(stderr, "%.*s\n", (int)b.len, (const char *)b.p);
 	buf_free(&b);

@@ -75,6 +75,18 @@ set_env(struct plan *p, const char *v, struct err *e)
 }
 
 static int
+set_net(struct plan *p, const char *v, struct err *e)
+{
+	return hosts_add(p, v, e);
+}
+
+static int
+set_publish(struct plan *p, const char *v, struct err *e)
+{
+	return hosts_publish(p, v, e);
+}
+
+static int
 set_memory(struct plan *p, const char *v, struct err *e)
 {
 	return read_size("memory", v, &p->memory, e);
@@ -132,6 +144,10 @@ static const struct option options[] = {
     {"home-file", "FILE", set_home_file,
 	"show this file of the home folder, read-only"},
     {"env", "NAME[=VALUE]", set_env, "pass this variable"},
+    {"net", "HOST[:PORT]", set_net,
+	"let it connect there by TCP; without PORT 80 and 443"},
+    {"publish", "PORT", set_publish,
+	"pass 127.0.0.1:PORT of this machine on to it"},
     {"memory", "SIZE", set_memory, "memory (512M, 4G); default: no limit"},
     {"processes", "N", set_processes,
 	"processes and threads at once; default: 4096"},

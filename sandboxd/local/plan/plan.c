@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "netgrant.h"
 #include "plan.h"
 
 /* Defaults. --processes and --tmp name others. */
@@ -44,6 +45,7 @@ plan_init(struct plan *p, struct err *e)
 	p->gid = getgid();
 	p->processes = PROCESSES;
 	p->tmp = tmp_default;
+	buf_init(&p->net, PLAN_HOSTS_MAX * (NETGRANT_LINE_MAX + 1));
 	p->nfolders = 1; /* folders_cwd fills [0] in */
 	if (p->uid == 0 || geteuid() != p->uid || getegid() != p->gid)
 		return err_set(e, FAILURE_FORBIDDEN,
@@ -78,6 +80,7 @@ plan_free(struct plan *p)
 {
 	size_t i;
 
+	buf_free(&p->net);
 	free(p->user);
 	free(p->home);
 	free(p->homes[0]);

@@ -27,6 +27,8 @@ enum {
 	PLAN_FILES_MAX = 32,
 	PLAN_KEPT_MAX = 16 * (PLAN_FOLDERS_MAX + 1),
 	PLAN_ENV_MAX = 256,
+	PLAN_HOSTS_MAX = 256, /* lines of --net */
+	PLAN_PORTS_MAX = 16,  /* of --publish */
 	PLAN_PATH_MAX = 4096, /* PATH_MAX of Linux */
 };
 
@@ -70,6 +72,12 @@ struct plan {
 	size_t nkept;
 	char *env[PLAN_ENV_MAX + 1]; /* owned; NAME=VALUE, ends with NULL */
 	size_t nenv;
+	/* Hosts that may be connected to, as lines of netgrant.h; all are tcp.
+	 * Empty: no network. */
+	struct buf net;
+	unsigned nhosts;
+	uint16_t port[PLAN_PORTS_MAX]; /* published */
+	size_t nports;
 	/* Limits; 0: none. Sizes are bytes. */
 	uint64_t memory, tmp, file_size, processes;
 	bool hooks;   /* --allow-hooks */
@@ -124,23 +132,8 @@ int environ_add(struct plan *, const char *word, struct err *);
 int environ_close(struct plan *, struct err *);
 const char *environ_get(const struct plan *, const char *name);
 
-/* explain.c. The layers that depend on the machine. */
-struct plan_layers {
-	int landlock; /* ABI; 0: none */
-	bool cgroup;  /* a cgroup will limit memory and processes */
-};
-/* Prints the plan to standard output, as text or as JSON. */
-void explain_print(const struct plan *, const struct plan_layers *);
-
-/* The end of a run. */
-struct plan_report {
-	int status; /* of mcpbox-run */
-	int signal; /* that ended the program; 0: it exited */
-	/* Paths that were set aside: each a path and its new name ("" if it
-	 * could not be renamed), with a zero byte after each. */
-	const struct buf *aside;
-};
-/* Prints the report to standard error as one line of JSON. */
-void explain_report(const struct plan *, const struct plan_report *);
+/* hosts.c: adds a host, a published port. 0, or -1 with err. */
+int hosts_add(struct plan *, const char *text, struct err *);
+int hosts_publish(struct plan *, const char *text, struct err *);
 
 #endif
