@@ -197,6 +197,7 @@ def test_servers_and_tools(instance, api):
         item = flow.pending(instance, "adds")
         approve(api, item["id"])
         api.go("POST", "/api/tools/{id}/disable", tool_id)
+        api.go("POST", "/api/calls", body={"name": name + "__adds", "arguments": {"n": 1}}, status=409)
         api.go("POST", "/api/tools/{id}/enable", tool_id)
         assert mcp.call(name + "__adds", {"n": 1}).result
     api.go("POST", "/api/calls", body={"name": name + "__adds", "arguments": {"n": 1}})
