@@ -51,10 +51,16 @@ class Person:
         os.chown(path, UID, UID)
         return path
 
-    def start(self, *argv, cwd=None, env=None, **options):
+    def start(self, *argv, cwd=None, env=None, preexec_fn=None, **options):
+        def fresh():
+            # A shell starts a run of the tests in the background with these ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+            if preexec_fn is not None:
+                preexec_fn()
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                    "user": UID, "group": UID, "extra_groups": [], **options}
-        return subprocess.Popen([str(a) for a in argv], cwd=cwd or self.project,
+        return subprocess.Popen([str(a) for a in argv], cwd=cwd or self.project, preexec_fn=fresh,
                                 env=self.environment(**(env or {})), **options)
 
     def outside(self, *argv, **options):
