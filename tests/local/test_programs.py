@@ -1,8 +1,6 @@
 """Programs that people run."""
 import shutil
 
-import pytest
-
 from local.person import RUN
 
 
@@ -28,14 +26,12 @@ def test_a_virtual_environment(person):
     assert r.out == f"{person.project}/v\n", r
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")
 def test_node(person):
     r = person.run("node", "-e", "const os = require('os'), fs = require('fs'); fs.writeFileSync('made', 'x');"
                    "console.log(os.cpus().length > 0, os.homedir(), os.tmpdir())")
     assert r.out == f"true {person.home} /tmp\n" and (person.project / "made").exists(), r
 
 
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
 def test_npm_runs_scripts_of_a_package_confined(person):
     """An install script, which is how a package attacks: it gets the project and no more."""
     person.write(".npmrc", "canary-of-the-token")
@@ -53,8 +49,6 @@ def test_a_pipeline_and_a_here_document(person):
 
 
 def test_make_with_jobs(person):
-    if not shutil.which("make"):
-        pytest.skip("make is not installed")
     person.write("project/Makefile", ".PHONY: all\nall: a b c\n%:\n\t@sleep 0; touch $@.made\nMakefile: ;\n")
     r = person.run("make", "-j4")
     assert r.status == 0 and len(list(person.project.glob("[abc].made"))) == 3, r

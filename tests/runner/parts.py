@@ -46,7 +46,7 @@ PARTS = (
     Part("egress", ALWAYS, "what a tool reaches of the network, and what it does not",
          ("pytest", "egress", "npm", "serve")),
     Part("probes", ALWAYS, "what a tool can't do from inside the sandbox", ("pytest", "egress", "serve")),
-    Part("local", ALWAYS, "what a program under mcpbox-run reaches, as an ordinary user", ("pytest", "local")),
+    Part("local", ALWAYS, "what a program under mcpbox-run reaches, as an ordinary user", ("pytest", "local", "npm")),
     Part("clients", ALWAYS, "the official MCP client packages", ("pytest", "npm", "serve")),
     Part("issuers", ALWAYS, "people of an OpenID provider and of Access, with the official clients, through nginx",
          ("pytest", "npm", "integration", "serve")),
