@@ -145,11 +145,11 @@ def test_a_prompt_is_disabled_and_deleted(page, rest, things):
     page.go("#/tools/" + one)
     page.click("button", "Disable")
     page.fill("Reason", "not now")
-    page.all("button", "Disable")[-1].click()
+    page.confirm("Disable")
     page.see("not now")
     assert named(rest, "library__short_lived")["enabled"] is False
     page.click("button", "Delete")
-    page.all("button", "Delete")[-1].click()
+    page.confirm("Delete")
     page.see("It is deleted.")
     page.get("heading", "Prompts and resources")
     page.choose("State", "deleted")

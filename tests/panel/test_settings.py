@@ -121,7 +121,7 @@ def test_a_setting_goes_back_to_its_default(page, rest):
     page.click("button", "Change " + KEY)
     page.click("button", "Back to the default")
     page.get("dialog", f"Take {KEY} back to its default?")
-    page.all("button", "Back to the default")[-1].click()
+    page.confirm("Back to the default")
     page.see(KEY + " has its default again.")
     now = setting(rest)
     assert (now["value"], now["updated_at"]) == ("30", None)
@@ -143,7 +143,7 @@ def test_a_rate_limit_is_set_changed_and_removed(page, rest, world):
     page.see("\t7\t")
     page.click("button", "Remove")
     page.get("dialog", "Remove the limit of weather__forecast?")
-    page.all("button", "Remove")[-1].click()
+    page.confirm("Remove")
     page.see("The limit of weather__forecast is removed.")
     assert limits(rest) == {}
 
@@ -189,7 +189,7 @@ def test_breakers_are_shown_and_closed(page, rest, world, instance):
     page.see("One circuit breaker is open.")
     page.click("link", "See them, or close them")
     page.click("button", "Close all")
-    page.all("button", "Close all")[-1].click()
+    page.confirm("Close all")
     page.see("All breakers are closed.")
     until(lambda: rest.get("/api/breakers")[2]["open"] == [], say=lambda: rest.get("/api/breakers"))
     page.see("No breaker is open")

@@ -8,7 +8,7 @@ from runner.parts import BY_NAME, PARTS
 HEAVY = {"clang-19": {"lint", "tidy", "unit", "fuzz", "fuzz-long"},
          "qemu-system-x86": {"vm"},
          "mmdebstrap": {"package", "reproducible", "debian13", "systemd", "vm"},
-         "npm": {"lint", "wire", "schema", "egress", "clients", "conformance", "wire-long", "hosts", "bench", "issuers",
+         "npm": {"lint", "wire", "schema", "egress", "local", "clients", "conformance", "wire-long", "hosts", "bench", "issuers",
                  "remote", "panel", "package", "reproducible", "vm"},
          "chromium": {"browser", "panel", "bench"}}
 BROWSERS = ("chromium", "firefox")

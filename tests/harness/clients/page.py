@@ -103,15 +103,17 @@ class Node:
         """At its middle, as a mouse does. It must be seen there, be covered by nothing, lie still and be able to act.
 
         A press that meets another element, since the page moved meanwhile, is kept from the page and done again."""
-        def pressed():
-            at = self.js(PLACE)
-            if at is None:
-                return False
-            for kind in ("mousePressed", "mouseReleased"):
-                self.page.cdp("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
-            # A page that the click led to has no guard.
-            return self.page.js("return !window.__guard || __guard() === 0")
-        until(pressed, say=lambda: f"{self.text!r} is covered, not drawn, moving or not able to act")
+        until(self.pressed, say=lambda: f"{self.text!r} is covered, not drawn, moving or not able to act")
+
+    def pressed(self):
+        """Clicks if that can be done now, and tells whether it did."""
+        at = self.js(PLACE)
+        if at is None:
+            return False
+        for kind in ("mousePressed", "mouseReleased"):
+            self.page.cdp("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+        # A page that the click led to has no guard.
+        return self.page.js("return !window.__guard || __guard() === 0")
 
     def fill(self, text):
         """Replaces the text of a field, as typing does."""
@@ -240,12 +242,21 @@ class Page:
     def click(self, role, name=None):
         self.get(role, name).click()
 
+    def confirm(self, name):
+        """Clicks the button of the open dialog, once the dialog is there. The page below may have one of the same name."""
+        self.get("dialog")
+        until(lambda: (nodes := self.all("button", name)) and nodes[-1].pressed(),
+              say=lambda: f"no button {name!r} to click on\n{self.text()}")
+
     def fill(self, name, text):
         """Fills the field with this label."""
         until(lambda: self.all("textbox", name) or self.all("spinbutton", name) or self.all("searchbox", name),
               say=lambda: f"no field {name!r} on\n{self.text()}")[0].fill(text)
 
     def choose(self, name, value):
+        # Options may come after the field.
+        until(lambda: self.get("combobox", name).js("return [...this.options].some(o => o.value === a[0])", value),
+              say=lambda: f"no option {value!r} of {name!r}")
         self.get("combobox", name).choose(value)
 
     # --- keys ---
