@@ -49,7 +49,7 @@ def test_a_token_is_made_shown_once_and_works(page, rest, instance):
     page.click("button", "Revoke")
     page.get("dialog")
     page.fill("Reason", "it was in a log")
-    page.all("button", "Revoke")[-1].click()
+    page.confirm("Revoke")
     page.see(f"{name} is revoked")
     assert rest.get("/api/tokens/" + row["id"])[2]["state"] == "revoked"
 

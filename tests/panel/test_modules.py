@@ -60,7 +60,7 @@ def test_a_failed_module_is_fetched_again(page, rest):
     row = [b for b in page.all("button", "Fetch again") if "once-more" in b.js("return this.closest('tr').innerText")]
     row[0].click()
     page.get("dialog", "Fetch once-more again?")
-    page.all("button", "Fetch again")[-1].click()
+    page.confirm("Fetch again")
     page.see("once-more will be fetched.")
     until(lambda: install(rest, "once-more")["updated_at"] > before["updated_at"], say=lambda: install(rest, "once-more"))
 

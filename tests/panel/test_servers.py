@@ -12,7 +12,7 @@ def ask(page, button, **fields):
     page.get("dialog")
     for name, text in fields.items():
         page.fill(name, text)
-    page.all("button", button)[-1].click()
+    page.confirm(button)
     page.gone("dialog")
 
 
@@ -117,7 +117,7 @@ def test_hosts_wait_for_a_yes_and_are_taken_back(page, rest, server):
     _, id = server
     page.go("#/servers/" + id)
     page.fill("Host", "api.example.org")
-    page.all("button", "Ask for a host")[-1].click()
+    page.confirm("Ask for a host")
     page.see("api.example.org waits for an approval")
     [item] = [a for a in rest.get(f"/api/approvals?kind=network&state=pending&server={id}")[2]["items"]]
     tag = rest.get("/api/approvals/" + item["id"])[1]["etag"]
@@ -141,7 +141,7 @@ def test_a_secret_is_set_and_never_shown(page, rest, server):
     page.see("API_KEY is made")
     page.click("button", "Set the value of API_KEY")
     page.fill("New value", value)
-    page.all("button", "Set the value")[-1].click()
+    page.confirm("Set the value")
     page.see("API_KEY has its value")
     page.go(f"#/secrets/{name}/API_KEY")
     page.see("set, version 1")
@@ -172,7 +172,7 @@ def test_the_secrets_of_all_servers_are_one_list(page, rest, server):
     page.see("ONLY_THERE is made")
     page.click("button", "Set the value of ONLY_THERE on " + other)
     page.fill("New value", "a value " + secrets.token_hex(8))
-    page.all("button", "Set the value")[-1].click()
+    page.confirm("Set the value")
     page.see("ONLY_THERE has its value")
     assert rest.get(f"/api/servers/{other}/secrets/ONLY_THERE")[2]["has_value"] is True
     assert page.axe() == []
@@ -186,7 +186,7 @@ def test_a_source_is_asked_for(page, rest, server):
     page.go("#/servers/" + id)
     page.all("textbox", "Name")[-1].fill("elsewhere")
     page.fill("Address", "https://mcp.example.org/mcp")
-    page.all("button", "Ask for another MCP server")[-1].click()
+    page.confirm("Ask for another MCP server")
     page.see("elsewhere waits for an approval")
     page.go("#/sources?server=" + id)
     page.click("link", "elsewhere")

@@ -56,7 +56,7 @@ def opened(page, tool):
 def agree(page, verb):
     """Presses the button of the open dialog that does it."""
     page.get("dialog")
-    page.all("button", verb)[-1].click()
+    page.confirm(verb)
 
 
 def rows(page, table):

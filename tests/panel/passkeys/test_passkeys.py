@@ -75,7 +75,7 @@ def test_register_sign_in_and_remove(place, page, instance, person, label):
     page.go("#/account")
     page.click("button", "Remove")
     page.get("dialog", f"Remove {label}?")
-    page.all("button", "Remove")[-1].click()
+    page.confirm("Remove")
     page.see("The passkey is removed.")
     assert instance.ctl_json("passkeys", person[0])["items"] == []
     out(page)
