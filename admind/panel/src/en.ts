@@ -1054,7 +1054,7 @@ export const en = {
 		inputSchema: "Input schema",
 		inputSchemaHint: "New code makes a new schema from main. Change this only for a schema of your own, which must agree with main.",
 		inputSchemaCommand: "Placeholders make the schema. Change this only for a schema of your own.",
-		derive: "Make the schema anew from the content",
+		derive: "Make the schema again from the content",
 		derived: "The draft gets the schema that its content makes.",
 		deriveNot: "Keep the schema",
 		outputSchema: "Output schema",

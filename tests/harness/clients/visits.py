@@ -5,7 +5,7 @@ from harness.patience import until
 SERVER, TOOL, REQUEST, CALL = (f"{kind:08d}-0000-7000-8000-{n:012d}" for kind, n in ((1, 1), (2, 3), (4, 1), (6, 9)))
 #: Each list, with filters that people use, and one page of each kind of thing.
 PAGES = (
-    "#/", "#/?period=7d", "#/approvals", "#/approvals?state=all", "#/approvals?search=tool_77", f"#/approvals/{REQUEST}", "#/approvals/policy",
+    "#/", "#/?period=7d", "#/approvals", "#/approvals?state=all", "#/approvals?order=newest", "#/approvals?search=tool_77", f"#/approvals/{REQUEST}", "#/approvals/policy",
     "#/tools", "#/tools?state=pending_review", f"#/tools?server={SERVER}", "#/tools?search=weather", f"#/tools/{TOOL}",
     "#/prompts", "#/servers", f"#/servers/{SERVER}", "#/secrets", "#/network", "#/modules", "#/sources",
     "#/calls", "#/calls?outcome=failed", "#/calls?tool=bulk_1__tool_3", "#/calls?principal=token%3At10", "#/calls?search=tool_77",

@@ -199,7 +199,7 @@ def test_a_schema_of_ones_own_and_back(page, rest, make):
     page.see("Content, from version 2")
     assert newest(rest, tool.id)["input_schema"]["properties"]["city"]["maxLength"] == 20
     page.js(OPEN)
-    page.click("button", "Make the schema anew from the content")
+    page.click("button", "Make the schema again from the content")
     send(page)
     page.see("Content, from version 3")
     assert newest(rest, tool.id)["input_schema"] == made

@@ -32,10 +32,10 @@ export interface Question {
 	schema: unknown;
 	url: string | undefined;
 }
-/** What the person says: content of an accepted form, or why there is none. */
+/** The person's answer: the content of an accepted form, or the reason for its absence. */
 export type Reply = {action: "accept"; content?: JsonObject} | {action: "decline" | "cancel"};
 
-/** What a call tells while it runs, and asks. */
+/** Takes the news and the questions of a call that runs. */
 export interface Call {
 	signal: AbortSignal;
 	/** Hears of notifications: progress and log messages. */

@@ -1,4 +1,4 @@
-/* What went wrong between this page and the gateway, as a problem with its remedy. */
+/* Makes a fault between this page and the gateway a problem with its remedy. */
 import type {Problem} from "../api/client";
 import {en} from "../en";
 import {challengePart, member, textOf} from "./message";

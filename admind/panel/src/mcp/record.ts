@@ -26,9 +26,9 @@ export interface Entry {
 	failed: boolean;
 }
 
-/* Of one message; the call's record has all of it. */
+/* The longest text of one message; the call's record has the whole text. */
 const TEXT_MAX = 100_000;
-/* Of all: some MiB of a tab. */
+/* The texts of all messages together: some MiB of a tab. */
 const ENTRIES_MAX = 200;
 const CHARS_MAX = 2_000_000;
 

@@ -1,5 +1,5 @@
 /*
- * What differs within pairs of lines. A change of many long lines has as many
+ * Finds the differences within pairs of lines. A change of many long lines has as many
  * pairs as the product of their numbers, so three things bound the work: words
  * of a line are found once, a pair is searched only if its lines can have enough
  * in common, and all pairs of a difference share one count of steps. The second

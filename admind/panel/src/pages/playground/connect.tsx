@@ -19,9 +19,9 @@ export interface Wish {
 	url: string;
 	revision: Revision;
 	as: "local" | "pasted" | "temporary";
-	/** Of "pasted". */
+	/** The token of "pasted". */
 	token: string | undefined;
-	/** Of "temporary". */
+	/** The rights of "temporary". */
 	rights: Rights;
 }
 

@@ -35,7 +35,7 @@ export default function Playground({rest}: PageProps) {
 		[left, setLeft] = useState<string>();
 	const [, draw] = useReducer((n: number) => n + 1, 0);
 	const [record] = useState(() => new MessageRecord(draw as () => void));
-	/* What has to end, known at once and not only when the page is drawn. */
+	/* The connection that has to end, known at once and not only when the page is drawn. */
 	const open = useRef<{temporary?: Temporary; client?: McpClient}>({}),
 		gone = useRef(false),
 		stop = useRef(new AbortController());

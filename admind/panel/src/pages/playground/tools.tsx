@@ -73,7 +73,7 @@ export function Tools({client, ask}: {client: McpClient; ask: Ask}) {
 	);
 }
 
-/* What gatewayd says to do about a failed call. */
+/* The remedy that gatewayd names for a failed call. */
 function Fix({result}: {result: JsonObject}) {
 	const fix = textOf(result, "_meta", "mcpbox/failure", "fix");
 	return fix ? (

@@ -1,5 +1,5 @@
 /*
- * What a draft of a tool, prompt or resource can say: the members that the
+ * The members of a draft of a tool, prompt or resource: those that the
  * management tools' schemas have (admind/tooldef/schemas), as texts of a form.
  * tests/panel/editing compares the two. JSON stays the text that it was.
  */
