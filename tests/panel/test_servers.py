@@ -117,7 +117,7 @@ def test_hosts_wait_for_a_yes_and_are_taken_back(page, rest, server):
     _, id = server
     page.go("#/servers/" + id)
     page.fill("Host", "api.example.org")
-    page.confirm("Ask for a host")
+    page.all("button", "Ask for a host")[-1].click()
     page.see("api.example.org waits for an approval")
     [item] = [a for a in rest.get(f"/api/approvals?kind=network&state=pending&server={id}")[2]["items"]]
     tag = rest.get("/api/approvals/" + item["id"])[1]["etag"]
@@ -186,7 +186,7 @@ def test_a_source_is_asked_for(page, rest, server):
     page.go("#/servers/" + id)
     page.all("textbox", "Name")[-1].fill("elsewhere")
     page.fill("Address", "https://mcp.example.org/mcp")
-    page.confirm("Ask for another MCP server")
+    page.all("button", "Ask for another MCP server")[-1].click()
     page.see("elsewhere waits for an approval")
     page.go("#/sources?server=" + id)
     page.click("link", "elsewhere")
